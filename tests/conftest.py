@@ -1,4 +1,4 @@
-"""What tests share; on the import path are this folder and the one above, of `benchmarks`."""
+"""Shared fixtures. The import path has this folder and the one above, for `benchmarks`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def data_folder() -> Path:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    """Chromium, which reaches nothing but this machine. A process can hold one alone."""
+    """Chromium, restricted to this machine. A process can run only one."""
     from playwright.sync_api import sync_playwright
 
     from reporting.browser import PROGRAM
@@ -52,7 +52,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="session", autouse=True)
 def plain_terminals() -> Iterator[None]:
-    """Leave out how the caller wants terminals: CI asks for colours in its own log."""
+    """Ignore the caller's terminal settings: CI forces colours in its own log."""
     with pytest.MonkeyPatch.context() as environment:
         for name in ("CLICOLOR", "COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR"):
             environment.delenv(name, raising=False)

@@ -1,4 +1,4 @@
-"""The promises of ARCHITECTURE.md: who may import whom, no circles, and what the core may know."""
+"""The rules of ARCHITECTURE.md: allowed imports, no cycles, and the limits of the core."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ MAY_IMPORT = {
     },
 }
 
-#: Who may touch the compiled core.
+#: Packages that may import the compiled core.
 RUN_THE_CORE = {"distributed", "models", "text", "trees", "_validation", "_versions"}
 
-#: What the core may not know: Python, files, streams, and anything that prints.
+#: Headers that the core may not include: Python, files, streams, printing.
 FORBIDDEN = re.compile(
     r"(Python|nanobind/.*|pybind11/.*|stdio|unistd)\.h|iostream|fstream|sstream|ostream|istream|"
     r"filesystem|cstdio|print|syncstream|nanobind.*"
@@ -63,7 +63,7 @@ def modules() -> dict[str, Path]:
 
 @cache
 def imports() -> dict[str, set[str]]:
-    """Which modules of ours each one imports, within functions too."""
+    """The modules of the package that each one imports, also within functions."""
     return {name: set(imported_by(name, path)) - {name} for name, path in modules().items()}
 
 
@@ -79,7 +79,7 @@ def imported_by(name: str, path: Path) -> Iterator[str]:
 
 
 def running_code(node: ast.AST) -> Iterator[ast.AST]:
-    """Everything but what only type checkers read."""
+    """Everything except code for type checkers only."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
             continue
@@ -141,7 +141,7 @@ def test_every_package_imports_only_those_below_it() -> None:
     wrong = []
     for name, others in imports().items():
         part = part_of(name)
-        if part == "":  # the package itself shows what the others hold
+        if part == "":  # the package itself re-exports from the others
             continue
         allowed = MAY_IMPORT.get(part, set()) | {part}
         for other in sorted(others):

@@ -1,4 +1,4 @@
-"""The benchmark that needs no data set still runs, and has its tables."""
+"""The benchmark that needs no data set still runs, and its tables can be rendered."""
 
 from __future__ import annotations
 

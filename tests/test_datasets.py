@@ -43,7 +43,7 @@ FILES = {
                     """Plant one elsewhere, on the dry side of the hill."""
             except ValueError:
                 def water():
-                    """Give it water from the brook at the edge."""
+                    """Return it water from the brook at the edge."""
         ''',
     "grove/a_copy.py": '''
         """Birches, which grow fast and need much light."""
@@ -198,7 +198,7 @@ def test_rough_sources_are_passed_over(grove: Path) -> None:
 
 def test_missing_packages_are_passed_over_unless_all_are_missing(grove: Path) -> None:
     assert list(iter_python_docs(["no_such_thing", "lonely", "sys"]))
-    with pytest.raises(DataError, match="no Python source file found of any of no_such_thing, sys"):
+    with pytest.raises(DataError, match="no Python source file found for no_such_thing, sys"):
         list(iter_python_docs(["no_such_thing", "sys"]))
 
 
@@ -231,6 +231,6 @@ def test_a_whole_package_is_read_without_importing_it(forest: str) -> None:
 
 
 def test_the_library_of_python_itself_is_found() -> None:
-    """Its sources are there wherever Python is; of others nobody knows."""
+    """The standard library is always available; other packages may not be."""
     first = next(iter(iter_python_docs(["stdlib"])))
     assert first.text and first.labels

@@ -1,4 +1,4 @@
-"""Progressive validation and held-out evaluation, with small models whose answers are plain."""
+"""Progressive validation and held-out evaluation, with small predictable models."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from labelgrove.evaluation import (
 
 
 class Popular:
-    """Predicts the most frequent labels so far, ties in order of arrival; remembers its calls."""
+    """Predicts the most frequent labels so far, ties in order of arrival; records its calls."""
 
     def __init__(self) -> None:
         self.counts: Counter[Any] = Counter()
@@ -270,7 +270,7 @@ def test_parameters_outside_their_domain_are_refused(wrong: dict[str, Any]) -> N
 
 
 class Fixed:
-    """Gives the answers that it was made with."""
+    """Returns the answers given to its constructor."""
 
     def __init__(self, labels: Any, scores: Any = None, classes: Any = ()) -> None:
         self.labels = np.asarray(labels)
@@ -357,7 +357,7 @@ def test_rows_without_labels_and_models_without_classes() -> None:
         ({"ks": []}, ParameterError, "ks is empty"),
         ({"ks": [0]}, ParameterError, "k=0: expected a positive whole number"),
         ({"Y": TRUE[:2]}, DataError, "X has 3 rows and Y has 2"),
-        ({"X": [], "Y": []}, DataError, "not a single example"),
+        ({"X": [], "Y": []}, DataError, "there are no examples"),
         ({"ks": [4]}, DataError, r"labels of shape \(3, 3\) .* expected \(3, 4\) for both"),
         ({"label_counts": {}}, ParameterError, "expected both or neither"),
         ({"n_train": 7}, ParameterError, "expected both or neither"),
@@ -431,7 +431,7 @@ def test_any_sparse_matrix_may_race() -> None:
 
 def test_strings_are_no_numbers() -> None:
     clf = PLTClassifier().fit([[1.0, 0.0], [0.0, 1.0]], [["1"], ["2"]])
-    with pytest.raises(DataError, match="found labels such as 1; the model's are such as '1'"):
+    with pytest.raises(DataError, match="such as 1, but the model has labels such as '1'"):
         evaluate(clf, [[1.0, 0.0]], [[1]], ks=[1])
     assert evaluate(clf, [[1.0, 0.0]], [["3"]], ks=[1])["p@1"] == 0.0
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""Labels by name and id: what a plain list of names would say, and every way back."""
+"""Labels by name and id, against a plain list of names."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def same(first: LabelRegistry, second: LabelRegistry) -> bool:
 
 
 class Registry(RuleBasedStateMachine):
-    """The registry beside a list of names and a list of what is in use."""
+    """The registry next to a list of names and a list of flags for use."""
 
     @initialize(strings=st.booleans())
     def start(self, strings: bool) -> None:
@@ -142,7 +142,7 @@ class Registry(RuleBasedStateMachine):
         assert registry.names.dtype == (
             np.int64 if self.alphabet is INTS and self.names else object
         )
-        for array, expected in self.seen:  # what was handed out never changes
+        for array, expected in self.seen:  # a returned array never changes
             assert array.tolist() == expected
             assert not array.flags.writeable
 
@@ -182,7 +182,7 @@ def test_one_dimensional_targets_are_one_label_a_row() -> None:
 
 def test_a_label_that_cannot_be_saved_is_named_with_the_place_where_it_first_stands() -> None:
     half = "a\ud800"
-    with pytest.raises(DataError, match=r"^Y, row 2: label 'a\\ud800' holds half"):
+    with pytest.raises(DataError, match=r"^Y, row 2: label 'a\\ud800' holds a lone surrogate"):
         LabelRegistry().ids_for([["a"], [], ["b", half], [half]])
     announced = np.array(["a", half], object)
     with pytest.raises(DataError, match=r"^classes: label 1 of the list: label"):
@@ -236,7 +236,7 @@ def test_a_failure_adds_nothing() -> None:
 
 
 class InterruptedIndex(dict[Any, int]):
-    """Ctrl-C, right when the names have been written and their ids have not."""
+    """Ctrl-C right after the names were written and before their ids."""
 
     def update(self, *_: Any) -> None:
         raise KeyboardInterrupt
@@ -307,7 +307,7 @@ def test_names_can_be_swapped() -> None:
         ({"a": "x", "b": "c"}, "'c' is in use"),
         ({"a": 3}, "label 3 is an integer"),
         ({"a": None}, "label 0 of the list: the label is missing"),
-        ({"a": "\udfff"}, "half of a surrogate pair"),
+        ({"a": "\udfff"}, "lone surrogate"),
         ({1: "x"}, "label 1 is an integer"),
     ],
 )
@@ -329,7 +329,7 @@ def test_a_list_of_labels_is_never_something_else(names: Any) -> None:
 
 
 def test_a_label_that_utf_8_cannot_hold_is_refused_with_its_place() -> None:
-    with pytest.raises(DataError, match=r"Y, row 2: label '\\udc80x' holds half"):
+    with pytest.raises(DataError, match=r"Y, row 2: label '\\udc80x' holds a lone surrogate"):
         LabelRegistry().ids_for([["é"], ["a"], ["b", "\udc80x"]])
 
 
@@ -384,8 +384,8 @@ def u64(*values: int) -> np.ndarray:
         ({"offsets": u64(0, 1, 2)}, "labels.offsets must begin with 0 and end with 3"),
         ({"offsets": u64(0, 2**63, 3)}, r"labels.offsets\[2\] is 3, less than the 9223"),
         ({"offsets": np.array([0, -1, 3])}, "labels.offsets is 1-D of int64"),
-        ({"offsets": u64(0, 2, 3)}, "the name of label 0 is no UTF-8"),
-        ({"text": u8(97, 0xC3, 0x28)}, "the name of label 1 is no UTF-8"),
+        ({"offsets": u64(0, 2, 3)}, "the name of label 0 is not UTF-8"),
+        ({"text": u8(97, 0xC3, 0x28)}, "the name of label 1 is not UTF-8"),
         ({"text": u8(97, 97, 97), "offsets": u64(0, 1, 2, 3), "retired": u8(0, 1, 0)}, "named 'a'"),
         ({"text": None, "offsets": None, "ints": np.array([7, 7])}, "in use are named 7"),
         ({"text": None, "offsets": None, "ints": np.array([7.0, 8.0])}, "labels.ints is 1-D of fl"),

@@ -1,4 +1,4 @@
-"""What depends on the machine and the process: kernels, memory, threads, and the end of it all."""
+"""Effects of machine and process: kernels, memory, threads, and exit."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def python(script: str, *words: str, **environment: str) -> subprocess.Completed
 
 
 def with_core(wanted: str, script: str, *words: str) -> str:
-    """What the script prints with these kernels; the extension alone is quickly there."""
+    """Output of the script with these kernels; it imports only the extension, which is fast."""
     load = """
         import sys
         from importlib.util import module_from_spec, spec_from_file_location
@@ -111,8 +111,8 @@ def test_every_model_is_the_same_bytes_with_all_kernels() -> None:
 def test_kernels_that_do_not_run_here_are_an_error_at_import() -> None:
     for wanted in ("AVX2", "sse2"):
         assert kernels_with(wanted) == (
-            f"the environment variable LABELGROVE_KERNELS is '{wanted}'; expected what this "
-            f"processor can run: {', '.join(_core.available_kernels())}"
+            f"the environment variable LABELGROVE_KERNELS is '{wanted}'; expected a variant that "
+            f"this processor can run: {', '.join(_core.available_kernels())}"
         )
     run = python("import labelgrove", LABELGROVE_KERNELS="sse2")
     assert run.stderr.splitlines()[-1] == f"ImportError: {kernels_with('sse2')}"
@@ -163,7 +163,7 @@ SPOILT = {
 
 @pytest.mark.parametrize("spoilt", SPOILT)
 def test_rows_are_checked_where_they_are_read(spoilt: str) -> None:
-    """The door has let them in; then somebody has changed them."""
+    """The arrays pass the checks and are changed afterwards."""
     bad = SPOILT[spoilt]
     n = len(bad[0]) - 1
     labels = (np.arange(n + 1, dtype=np.int64), np.zeros(n, np.uint32))
@@ -234,9 +234,9 @@ def test_a_thread_that_writes_to_the_rows_breaks_nothing() -> None:
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="limits of address space are Linux's")
 
-# Memory ends in the core alone, as NumPy reports that it has none without Python's lock, and dies.
-# What is freed goes back to the system, and no thread brings 64 MB of its own, so that the limit
-# counts from the first bytes on.
+# Let memory run out in the core only: NumPy reports it without holding the GIL, and crashes.
+# Return freed memory to the system, and give threads no 64 MB arenas of their own, so that the
+# limit takes effect immediately.
 GIVEN_BACK = {
     "MALLOC_ARENA_MAX": "1",
     "MALLOC_MMAP_THRESHOLD_": "65536",
@@ -322,18 +322,18 @@ SCARCE = """
 @linux
 @pytest.mark.slow
 def test_out_of_memory_is_a_memory_error() -> None:
-    """Neither an abort nor a hang nor half a model, wherever memory ends."""
+    """Running out of memory anywhere causes no abort, no hang and no half-updated model."""
     run = python(SCARCE, **GIVEN_BACK)
     assert run.returncode == 0, run.stderr
     outcomes = Counter(run.stdout.splitlines())
     assert sum(outcomes.values()) == 6 * 6
-    # How much memory it takes is the allocator's affair; that none is too little is not.
+    # The amount needed depends on the allocator, but none at all must be too little.
     assert sum(n for outcome, n in outcomes.items() if outcome.endswith(": MemoryError")) >= 6
 
 
-# --- the end -------------------------------------------------------------------------------------
+# --- exit ----------------------------------------------------------------------------------------
 
-# What has imported everything forks a child for each ending.
+# A process that has imported everything forks a child for each kind of exit.
 ENDINGS = """
     import gc, json, os, sys, threading, time
     import numpy as np

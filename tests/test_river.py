@@ -1,4 +1,4 @@
-"""river's classifiers over label trees: its own checks, and what the estimators say themselves."""
+"""river's interface: its own checks, and agreement with the estimators."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MODELS = {
 
 
 class Music:
-    """In place of river's data set of that name, which it would download."""
+    """Replaces river's data set of that name, which would be downloaded."""
 
     def take(self, n: int) -> Iterator[tuple[dict[str, float], dict[str, bool]]]:
         rng = np.random.default_rng(0)

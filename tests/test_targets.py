@@ -1,4 +1,4 @@
-"""Targets in every form that users have them, and what is refused with its place."""
+"""Targets in every form that users have, and refusals with the position."""
 
 from __future__ import annotations
 
@@ -242,8 +242,8 @@ REFUSED = [
     ([[1], {2, "a"}], "Y, row 1: label 'a' is a string"),
     ([[1], [2.0]], "Y, row 1: 2.0 is of type float"),
     ([[1], np.array([2.0])], "Y, row 1: 2.0 is of type float"),
-    ([[1], [True]], "Y, row 1: True is a truth value"),
-    ([np.array([True, False])], "Y, row 0: True is a truth value"),
+    ([[1], [True]], "Y, row 1: True is a boolean"),
+    ([np.array([True, False])], "Y, row 0: True is a boolean"),
     ([[], [["a"]]], r"Y, row 1: \['a'\] is of type list"),
     ([["a"], [b"b"]], "Y, row 1: b'b' is of type bytes"),
     ([[2**63]], "Y, row 0: label 9223372036854775808 does not fit into 64 bits"),

@@ -1,4 +1,4 @@
-"""LabelGrove: pick the few right labels out of very many, with trees of small classifiers."""
+"""LabelGrove: find the few right labels among very many, with trees of small classifiers."""
 
 from labelgrove._errors import (
     DataError,

@@ -1,4 +1,4 @@
-"""``python -m labelgrove``: the command line where its script is not on the path."""
+"""``python -m labelgrove``: the command line, for when its script is not on the path."""
 
 from labelgrove.cli import main
 

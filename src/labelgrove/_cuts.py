@@ -1,4 +1,4 @@
-"""When a probability reaches a threshold: the one rule for all who compare the two."""
+"""The single rule for when a probability reaches a threshold."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ Cut = float | npt.NDArray[np.float64]
 
 
 def reaches(scores: npt.ArrayLike, threshold: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-    """Tell which scores are at least their threshold, as numbers.
+    """Return which scores are at least their threshold.
 
-    A score is a 32-bit number and a threshold a 64-bit one, and neither is rounded: the score
+    Scores are 32-bit numbers and thresholds 64-bit ones, and neither is rounded: the score
     float32(0.7), which is 0.699999988, does not reach 0.7.
 
     Parameters
     ----------
     scores, threshold : array-like
-        Of shapes that broadcast.
+        Arrays of broadcastable shapes.
 
     Returns
     -------
     ndarray of bool
-        False where a score is NaN.
+        False if a score is NaN.
 
     Examples
     --------
     >>> reaches(np.array([0.7, 0.75], np.float32), 0.7).tolist()
     [False, True]
     """
-    # Beside an array of 32 bits NumPy would round a plain Python number to 32 bits.
+    # Compared with a 32-bit array, NumPy would round a plain Python number to 32 bits.
     found: Any = np.asarray(scores, np.float64) >= np.asarray(threshold, np.float64)
     return np.asarray(found)
 
 
 def least_scores(threshold: npt.ArrayLike) -> npt.NDArray[np.float32]:
-    """Return the least 32-bit number that reaches each threshold.
+    """Return the smallest 32-bit number that reaches each threshold.
 
-    What compares 32-bit numbers, as the engine does, decides by it as `reaches` does.
+    With it, code that compares 32-bit numbers, such as the engine, agrees with `reaches`.
 
     Parameters
     ----------

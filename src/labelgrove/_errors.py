@@ -1,4 +1,4 @@
-"""The errors that LabelGrove raises on purpose: one tree, one sentence each."""
+"""The errors that LabelGrove raises on purpose."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sklearn.exceptions import NotFittedError
 
 
 class LabelGroveError(Exception):
-    """Root of every error that the library raises on purpose."""
+    """Base class of all errors that the library raises on purpose."""
 
 
 class DataError(LabelGroveError, ValueError):
@@ -21,9 +21,9 @@ class FileFormatError(DataError):
     Parameters
     ----------
     path : str or os.PathLike
-        The file as the caller named it.
+        The file as named by the caller.
     line : int or None
-        Line number, counted from 1; None when the whole file is meant.
+        Line number, counted from 1; None for the whole file.
     message : str
         What was found and what was expected.
     """
@@ -40,30 +40,30 @@ class FileFormatError(DataError):
 
 
 class ParameterError(LabelGroveError, ValueError):
-    """A parameter outside its domain; the message names it and the domain."""
+    """A parameter is outside its domain; the message names it and the domain."""
 
 
 class ModelFileError(LabelGroveError, ValueError):
-    """A model file that is missing parts, damaged, hostile or of an unknown version."""
+    """A model file that is incomplete, damaged, hostile or of an unknown version."""
 
 
 class NotLearnedError(LabelGroveError, NotFittedError):
-    """Something was asked of a model that has not learnt from any example yet."""
+    """A model was used before it has learnt from any example."""
 
 
 class ModelStateError(LabelGroveError, RuntimeError):
-    """A model that cannot do this now: in use by another thread, or saved for prediction only."""
+    """The model cannot do this now: in use by another thread, or saved for prediction only."""
 
 
 class LearningInterrupted(LabelGroveError, KeyboardInterrupt):
-    """Learning was stopped by the user; the model is valid and keeps all it has learnt.
+    """The user interrupted learning; the model is valid and keeps everything it has learnt.
 
     Parameters
     ----------
     message : str
-        What was stopped, and where.
+        What was interrupted, and where.
     examples_learned : int
-        Examples of the interrupted call that the model has learnt from.
+        Number of examples of the interrupted call that the model has learnt from.
     """
 
     def __init__(self, message: str, examples_learned: int) -> None:
@@ -75,4 +75,4 @@ class LearningInterrupted(LabelGroveError, KeyboardInterrupt):
 
 
 class MissingDependencyError(LabelGroveError, ImportError):
-    """An optional package is needed; the message says how to install it."""
+    """An optional package is missing; the message says how to install it."""

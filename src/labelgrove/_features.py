@@ -1,4 +1,4 @@
-"""Names of features: of examples given as dicts, and of the columns of data frames."""
+"""Names of features, for examples given as dicts and for columns of data frames."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from labelgrove._names import Names, check_savable
 class FeatureNames:
     """Feature names and their ids, in order of arrival.
 
-    A value that is a string stands for a category: ``{"colour": "red"}`` is the feature
-    ``"colour=red"`` with value 1, as in scikit-learn's ``DictVectorizer``.
+    A string value is a category: ``{"colour": "red"}`` is the feature ``"colour=red"`` with value
+    1, as in scikit-learn's ``DictVectorizer``.
 
     Parameters
     ----------
@@ -54,13 +54,13 @@ class FeatureNames:
     def to_csr(
         self, rows: Sequence[Mapping[str, Any]], *, grow: bool
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32], npt.NDArray[np.float64], int]:
-        """Rows as (indptr, ids, values, number of features); ids never fall within a row.
+        """Return (indptr, ids, values, number of features); ids are in order within each row.
 
         Raises
         ------
         DataError
-            If a row is no mapping, a name no string, or a value neither number nor string; then
-            no name is added.
+            If a row is not a mapping, a name is not a string, or a value is neither a number nor a
+            string; no name is added then.
         """
         known = len(self)
         try:
@@ -86,7 +86,7 @@ class FeatureNames:
                 at = self._ids.setdefault(key, len(self._ids)) if grow else self._ids.get(key)
                 if at is not None:
                     there.append((at, number))
-            there.sort(key=itemgetter(0))  # as the core wants it; for a few entries NumPy is slow
+            there.sort(key=itemgetter(0))  # required by the core; NumPy is slow for few entries
             entries += there
             indptr.append(len(entries))
         return (
@@ -106,18 +106,18 @@ def _first_row(rows: Sequence[Mapping[str, Any]], name: str) -> int:
 
 
 class Classifier(BaseEstimator):
-    """Stands for any of ours where scikit-learn looks at the columns of a data frame."""
+    """Stand-in for our estimators when scikit-learn inspects the columns of a data frame."""
 
     feature_names_in_: Names
 
 
 def column_names(X: Any) -> Names | None:
-    """Names of a data frame's columns where all are strings, as scikit-learn keeps them; or None.
+    """Return a data frame's column names if all are strings, as scikit-learn does; else None.
 
     Raises
     ------
     DataError
-        Some names are strings and some are not, or one cannot be saved.
+        Only some names are strings, or a name cannot be saved.
     """
     if _has_no_names(X):
         return None
@@ -130,14 +130,14 @@ def column_names(X: Any) -> Names | None:
 
 
 def check_column_names(X: Any, expected: Names | None) -> None:
-    """Hold the columns of a data frame to the names, in the order, that were there in learning.
+    """Check that a data frame has the same column names, in the same order, as in training.
 
-    Where only one of the two has names, scikit-learn's warning is given.
+    If only one of the two has names, scikit-learn's warning is issued.
 
     Raises
     ------
     DataError
-        Other names, or another order; with scikit-learn's message.
+        The names or their order differ; with scikit-learn's message.
     """
     if expected is None and _has_no_names(X):
         return

@@ -1,4 +1,4 @@
-"""Ctrl-C: held back while steps that belong together are under way, or noticed by long ones."""
+"""Ctrl-C: deferred during steps that belong together, and polled by long computations."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from types import FrameType
 from typing import Any, TypeVar
 
 _SECONDS = 0.05
-"""Between two looks at whether Ctrl-C was pressed."""
+"""Interval at which to check whether Ctrl-C was pressed."""
 
 T = TypeVar("T")
 
 
 class Interrupts:
-    """Whether Ctrl-C is held back, and whether it has been pressed since.
+    """Whether Ctrl-C is deferred, and whether it has been pressed since.
 
     Attributes
     ----------
     held : bool
-        False where Ctrl-C is not ours to hold: in other threads, where it is ignored, or within
-        a block that holds it already.
+        False if Ctrl-C cannot be deferred: outside the main thread, if it is ignored, or within a
+        block that already defers it.
     pending : bool
-        True once it has been pressed. A block that answers it itself sets this to False.
+        True once it has been pressed. A block that handles it itself sets this to False.
     """
 
     held = False
@@ -40,10 +40,10 @@ class Interrupts:
 
 @contextmanager
 def held_back() -> Iterator[Interrupts]:
-    """Hold Ctrl-C back until the block ends, so that it cannot cut it in two.
+    """Defer Ctrl-C until the block ends, so that it cannot interrupt the block halfway.
 
-    Only Python's own handler is replaced: where Ctrl-C is ignored (``nohup``, background jobs of
-    a script) it stays ignored.
+    Only Python's own handler is replaced: if Ctrl-C is ignored (``nohup``, background jobs of a
+    script), it stays ignored.
 
     Yields
     ------
@@ -78,22 +78,23 @@ def held_back() -> Iterator[Interrupts]:
 
 
 def run_watched(compute: Callable[[], T], interrupts: Interrupts, stop: Callable[[], None]) -> T:
-    """Compute in another thread, so that the main one, which alone hears signals, can listen.
+    """Compute in another thread, so that the main thread, which receives signals, stays responsive.
 
-    Where the system has no thread left, the computation runs here, and Ctrl-C waits for its end.
+    If the system cannot create a thread, the computation runs in this one, and Ctrl-C waits until
+    it ends.
 
     Parameters
     ----------
     compute : callable
     interrupts : Interrupts
-        Where Ctrl-C is noted, if it is held back at all.
+        Records Ctrl-C, if it is deferred at all.
     stop : callable
-        Tells the computation to stop early, by a KeyboardInterrupt.
+        Tells the computation to stop early, with a KeyboardInterrupt.
 
     Raises
     ------
     KeyboardInterrupt
-        If it has stopped.
+        If the computation was stopped.
     MemoryError
         If there was no memory for the thread.
     """
@@ -108,8 +109,8 @@ def run_watched(compute: Callable[[], T], interrupts: Interrupts, stop: Callable
     del run
     ended = False
     while not ended:
-        # threading.Thread.start waits for ever for a thread that lacks the memory to begin. This
-        # one is over when it has let go of the run, however it came to its end.
+        # threading.Thread.start waits for ever for a thread that lacks the memory to start. This
+        # thread has ended once it has released the run, however it ended.
         gone = alive() is None
         ended = outcome.lock.acquire(timeout=_SECONDS)
         if gone and not ended:
@@ -125,7 +126,7 @@ def run_watched(compute: Callable[[], T], interrupts: Interrupts, stop: Callable
 
 
 class _Outcome:
-    """How a computation ended: the lock is free when it has."""
+    """The outcome of a computation; the lock is released when it has ended."""
 
     def __init__(self) -> None:
         self.done = False
@@ -136,7 +137,7 @@ class _Outcome:
 
 
 class _Run:
-    """A computation that keeps its outcome, which takes no memory any more."""
+    """A computation that stores its outcome in an object allocated beforehand."""
 
     def __init__(self, compute: Callable[[], Any]) -> None:
         self._compute = compute
@@ -146,7 +147,7 @@ class _Run:
         try:
             self.outcome.result = self._compute()
             self.outcome.done = True
-        except BaseException as failure:  # noqa: BLE001  (raised where the call was made)
+        except BaseException as failure:  # noqa: BLE001  (re-raised by the caller)
             self.outcome.failure = failure
         finally:
             self.outcome.lock.release()

@@ -1,4 +1,4 @@
-"""The labels of a model as arrays of its file, and back with every check."""
+"""Conversion of a model's labels to arrays of its file, and back with all checks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_LABELS = 2**31 - 1
 
 
 def labels_to_arrays(names: Names, active: npt.NDArray[np.bool_]) -> dict[str, Names]:
-    """Return names and state of all ids as arrays that a model file can hold.
+    """Return names and states of all ids as arrays for a model file.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def labels_to_arrays(names: Names, active: npt.NDArray[np.bool_]) -> dict[str, N
 
 
 def names_to_arrays(names: Names) -> dict[str, Names]:
-    """Return names, in their order, as arrays that a model file can hold."""
+    """Return names, in order, as arrays for a model file."""
     if not names.size:
         return {}
     if names.dtype != object:
@@ -49,14 +49,14 @@ def names_to_arrays(names: Names) -> dict[str, Names]:
 def labels_from_arrays(
     arrays: Mapping[str, Names], *, check_only: bool = False
 ) -> tuple[Names, npt.NDArray[np.bool_], dict[Any, int]]:
-    """Return what `labels_to_arrays` was given, and the id of every name in use.
+    """Return the arguments of `labels_to_arrays`, and the id of every name in use.
 
-    With `check_only` no ids need be returned, which take much more memory than all else.
+    With `check_only` the ids, which take far more memory than the rest, may be omitted.
 
     Raises
     ------
     ModelFileError
-        An array that is missing, of the wrong type or shape, or whose content cannot be.
+        An array is missing, or has the wrong type, shape or content.
     """
     retired = _take(arrays, RETIRED, np.uint8)
     if retired.size > MAX_LABELS:
@@ -74,7 +74,7 @@ def labels_from_arrays(
     in_use = list(compress(names.tolist(), flags))
     index = dict(zip(in_use, compress(range(len(names)), flags), strict=True))
     if len(index) != len(in_use):
-        # A repeated name kept its last id, so the first one differs from what the index says.
+        # The index has the last id of a repeated name, so the first id differs from it.
         ids = compress(range(len(names)), flags)
         twice = next(name for name, i in zip(in_use, ids, strict=True) if index[name] != i)
         raise ModelFileError(f"two labels in use are named {twice!r}")
@@ -90,12 +90,12 @@ def _certainly_differ(names: Names) -> bool:
 
 
 def names_from_arrays(arrays: Mapping[str, Names]) -> Names:
-    """Return what `names_to_arrays` was given.
+    """Return the argument of `names_to_arrays`.
 
     Raises
     ------
     ModelFileError
-        Arrays of the wrong type or shape, or whose content cannot be.
+        An array has the wrong type, shape or content.
     """
     if INTS in arrays:
         if TEXT in arrays or OFFSETS in arrays:
@@ -117,7 +117,7 @@ def names_from_arrays(arrays: Mapping[str, Names]) -> Names:
 
 
 def _decode(text: bytes, offsets: list[int]) -> list[str]:
-    if text.isascii():  # bytes and characters are the same: cut the text, not the bytes
+    if text.isascii():  # bytes equal characters, so decode once and slice the text
         whole = text.decode()
         return [whole[first:last] for first, last in pairwise(offsets)]
     names: list[str] = []
@@ -125,7 +125,7 @@ def _decode(text: bytes, offsets: list[int]) -> list[str]:
         for first, last in pairwise(offsets):
             names.append(text[first:last].decode())
     except UnicodeDecodeError as error:
-        raise ModelFileError(f"{TEXT}: the name of label {len(names)} is no UTF-8") from error
+        raise ModelFileError(f"{TEXT}: the name of label {len(names)} is not UTF-8") from error
     return names
 
 

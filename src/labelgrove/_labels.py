@@ -1,4 +1,4 @@
-"""Labels by name and by id: ids count in order of arrival, results have columns sorted by name."""
+"""Labels by name and by id: ids are assigned in order of arrival, columns are sorted by name."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class LabelRegistry:
     """Names of labels and their ids.
 
     The n-th label to arrive has id n - 1 for ever. Names are all str or all 64-bit integers; the
-    first one decides. A label can be retired: its name is then unknown, its id stays taken, and
-    the name may arrive again under a new id.
+    first name decides which. A label can be retired: its name becomes unknown, its id is not
+    reused, and the name may arrive again with a new id.
 
     Examples
     --------
@@ -53,14 +53,14 @@ class LabelRegistry:
 
     def __init__(self) -> None:
         self._size = 0
-        # Arrays have room to grow; what lies before `_size` is only written to in a fresh copy,
-        # so that what `names` and `active` once returned never changes.
+        # The arrays have spare room. Entries before `_size` are only changed in a fresh copy, so
+        # arrays returned by `names` and `active` never change.
         self._names: Names = np.empty(0, object)
         self._active = np.empty(0, bool)
         self._index: dict[str, int] | dict[int, int] | dict[Any, int] = {}
-        # Columns of indicators that need no look: all of 0..width-1 have arrived some time.
+        # Indicator columns that need no lookup: all of 0..width-1 have already arrived.
         self._width = 0
-        # None, or what holds of the ids below `known` unless they are retired or renamed.
+        # None, or the sorted names of the ids below `known`; reset on retire and rename.
         self._sorted: SortedNames | None = None
 
     def __len__(self) -> int:
@@ -78,13 +78,13 @@ class LabelRegistry:
     def names(self) -> Names:
         """Names of all ids, retired ones included: object (str) or int64, read-only.
 
-        The array stays as it is when the registry changes.
+        Later changes of the registry do not affect the array.
         """
         return _read_only(self._names[: self._size])
 
     @property
     def active(self) -> npt.NDArray[np.bool_]:
-        """For every id whether the label is in use; read-only, stays as it is."""
+        """Whether each id's label is in use; read-only, not affected by later changes."""
         return _read_only(self._active[: self._size])
 
     @property
@@ -96,25 +96,25 @@ class LabelRegistry:
     def sorted_names(self) -> Names:
         """Names of the labels in use in ascending order: object (str) or int64, read-only.
 
-        They are sorted when asked for, and again only after labels have come, gone or been
-        renamed; those that come are put between those that are there.
+        They are sorted lazily, and again only after labels have been added, retired or renamed;
+        new labels are merged into the existing order.
         """
         return _read_only(self._by_name().names)
 
     @property
     def places(self) -> Ids:
-        """For every id the place of its name in `sorted_names`, -1 if retired; read-only."""
+        """The position of each id's name in `sorted_names`, -1 if retired; read-only."""
         return _read_only(self._by_name().places)
 
     def ids_of(self, names: Sequence[Any] | Names, *, add: bool = False) -> Ids:
-        """Return one id for each of some names.
+        """Return the ids of names.
 
         Parameters
         ----------
         names : sequence or 1-D ndarray
-            Names, in any form that a vector of classes may have.
+            Names, in any form allowed for a vector of classes.
         add : bool
-            Whether names that are new get the next ids; otherwise -1 stands in their place.
+            Whether to assign new names the next ids; otherwise their ids are -1.
 
         Returns
         -------
@@ -123,7 +123,7 @@ class LabelRegistry:
         Raises
         ------
         DataError
-            A name that cannot be one, or of another type than the names before. Nothing is added.
+            A name is invalid, or has another type than earlier names. Nothing is added.
         """
         flat = as_names(as_vector(names), place=place_in_list, classes=True)
         return self._ids(flat, place_in_list, add)
@@ -131,28 +131,29 @@ class LabelRegistry:
     def ids_for(self, Y: Any, *, add: bool = True) -> tuple[npt.NDArray[np.int64], Ids]:
         """Return the ids of every row's labels.
 
-        New labels get their ids in the order in which they stand in `Y`. The columns of an
-        indicator are the labels 0, 1, 2...; with `add` every column that has never been a label
-        becomes one, also if it is empty, so that a fresh registry's ids are the columns.
+        New labels get their ids in order of appearance in `Y`. The columns of an indicator are the
+        labels 0, 1, 2...; with `add`, every column that has never been a label becomes one, even
+        if it is empty, so that the ids of a new registry equal the columns.
 
         Parameters
         ----------
         Y : Targets or anything that `parse_targets` reads
             The rows' labels.
         add : bool
-            Whether labels that are new get the next ids; otherwise -1 stands in place of each.
+            Whether to assign new labels the next ids; otherwise their ids are -1.
 
         Returns
         -------
         indptr : ndarray of int64, shape (n_rows + 1,)
             Row i has the ids `ids[indptr[i]:indptr[i + 1]]`.
         ids : ndarray of int32
-            Ascending within a row, and none twice (except -1).
+            Ascending and distinct (except -1) within each row.
 
         Raises
         ------
         DataError
-            As `parse_targets`, or labels of another type than the names before. Nothing is added.
+            As for `parse_targets`, or labels have another type than earlier names. Nothing is
+            added.
         """
         targets = Y if isinstance(Y, Targets) else parse_targets(Y)
         if add:
@@ -165,27 +166,28 @@ class LabelRegistry:
     def foresee(
         self, targets: Targets, announced: Names | None = None
     ) -> tuple[npt.NDArray[np.int64], Ids, list[Any], int]:
-        """Return what `ids_for` would, and the labels that it would add; nothing is added yet.
+        """Return the result of `ids_for`, and the labels that it would add, without adding them.
 
         Parameters
         ----------
         targets : Targets
         announced : ndarray of object (str) or int64, optional
-            Labels that come before those of the rows; of an indicator the columns do.
+            Labels that get ids before those of the rows. For an indicator, the columns do.
 
         Returns
         -------
         indptr, ids : ndarray
-            As of `ids_for`.
+            As from `ids_for`.
         fresh : list
-            New labels in the order of their ids, which count on from ``len(self)``.
+            New labels in the order of their ids, which start at ``len(self)``.
         n_announced : int
-            How many of them, the first ones, are there whatever rows are learnt.
+            How many of the first new labels are announced, so that they exist even if no row is
+            learnt.
 
         Raises
         ------
         DataError
-            As `ids_for`.
+            As for `ids_for`.
         """
         if targets.n_columns is not None:
             announced = self._new_columns(targets.n_columns)
@@ -201,26 +203,26 @@ class LabelRegistry:
         return targets.indptr, of_rows, fresh, n_announced
 
     def arrive(self, fresh: list[Any], n_columns: int | None = None) -> None:
-        """Add labels that are new.
+        """Add new labels.
 
         Parameters
         ----------
         fresh : list
-            As `foresee` gave them, or the first of them.
+            The new labels returned by `foresee`, or the first of them.
         n_columns : int, optional
-            All of so many columns of an indicator are labels then.
+            Number of indicator columns, all of which are labels from now on.
         """
         if fresh:
             self._append(fresh, np.dtype(object if isinstance(fresh[0], str) else np.int64))
         self._width = max(self._width, n_columns or 0)
 
     def truncate(self, n: int) -> None:
-        """Forget all labels from id `n` on, as if they had never arrived.
+        """Forget all labels whose id is at least `n`, as if they had never arrived.
 
         Parameters
         ----------
         n : int
-            How many ids remain: a length that the registry had before, with nothing retired or
+            Number of ids to keep: an earlier length of the registry, with nothing retired or
             renamed since.
 
         Raises
@@ -233,10 +235,10 @@ class LabelRegistry:
         if n == self._size:
             return
         for name in self._names[n : self._size].tolist():
-            if self._index.get(name, UNKNOWN) >= n:  # else it was retired
+            if self._index.get(name, UNKNOWN) >= n:  # otherwise it was retired
                 del self._index[name]
-        # Cut, so that labels to come find no room and go to fresh arrays: what stands behind the
-        # cut may have been handed out.
+        # Leave no spare room, so that future labels go to new arrays: callers may hold views of
+        # the entries behind the cut.
         self._names = self._names[:n] if n else np.empty(0, object)
         self._active = self._active[:n]
         self._size = n
@@ -245,12 +247,12 @@ class LabelRegistry:
             self._sorted = None
 
     def retire(self, ids: Iterable[int] | npt.NDArray[Any]) -> None:
-        """Take labels out of use for good; their names become unknown, their ids stay taken.
+        """Take labels out of use for good; their names become unknown, their ids are not reused.
 
         Raises
         ------
         DataError
-            An id that is not in use; then nothing is retired.
+            An id is not in use; nothing is retired then.
         """
         chosen = np.unique(np.fromiter(ids, np.int64))
         wrong = [i for i in chosen.tolist() if not (0 <= i < self._size and self._active[i])]
@@ -264,18 +266,18 @@ class LabelRegistry:
         self._sorted = None
 
     def rename(self, new_names: Mapping[Any, Any]) -> None:
-        """Give labels other names; ids stay.
+        """Rename labels; their ids stay the same.
 
         Parameters
         ----------
         new_names : mapping
-            Old name to new name. All at once, so that names may be swapped.
+            Old name to new name. All are renamed at once, so names may be swapped.
 
         Raises
         ------
         DataError
-            An unknown old name, a new name that is in use or of the wrong type; then no label is
-            renamed.
+            An old name is unknown, or a new name is in use or has the wrong type; no label is
+            renamed then.
         """
         old = self.ids_of(list(new_names)).tolist()
         for name, i in zip(new_names, old, strict=True):
@@ -316,14 +318,14 @@ class LabelRegistry:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Names], *, check_only: bool = False) -> LabelRegistry:
-        """Return the registry that `to_arrays` wrote down; checks everything.
+        """Build a registry from the output of `to_arrays`, checking everything.
 
-        With `check_only` the registry that is returned may not know the ids of its names.
+        With `check_only` the returned registry may not know the ids of its names.
 
         Raises
         ------
         ModelFileError
-            Arrays that are missing, of the wrong type, or do not fit together.
+            Arrays are missing, have the wrong type, or are inconsistent.
         """
         registry = cls()
         registry._names, registry._active, registry._index = labels_from_arrays(
@@ -339,7 +341,7 @@ class LabelRegistry:
         return self.copy()
 
     def _by_name(self) -> SortedNames:
-        """All labels in use, sorted; threads that ask at once each find the same."""
+        """Return all labels in use, sorted; concurrent calls get the same result."""
         known = self._sorted
         if known is None or known.known < self._size:
             known = known or SortedNames.none(self._names.dtype)
@@ -357,7 +359,7 @@ class LabelRegistry:
         return ids
 
     def _foresee(self, names: Names, place: Place) -> tuple[Ids, list[Any]]:
-        """Ids of names, and those names that are new, in the order of their ids."""
+        """Return the ids of names, and the new names in the order of their ids."""
         self._check_type(names, place)
         plain = names.tolist()
         ids = self._look_up(plain)
@@ -390,7 +392,7 @@ class LabelRegistry:
             )
 
     def _append(self, fresh: list[Any], dtype: np.dtype[Any]) -> None:
-        """Add names, all of them new and different."""
+        """Add names, which are all new and distinct."""
         first, size = self._size, self._size + len(fresh)
         if size > len(self._names):
             room = max(size, 2 * len(self._names), 16)
@@ -402,12 +404,12 @@ class LabelRegistry:
         try:
             self._size = size
             self._index.update(zip(fresh, range(first, size), strict=True))
-        except BaseException:  # an interruption too: a name and its id come together or not at all
+        except BaseException:  # on an interrupt too: add both names and ids, or neither
             self.truncate(first)
             raise
 
     def _new_columns(self, n_columns: int | None) -> npt.NDArray[np.int64] | None:
-        """Columns of an indicator that have never been labels; None if there are none."""
+        """Return an indicator's columns that have never been labels; None if there are none."""
         if n_columns is None or n_columns <= self._width:
             return None
         columns = np.arange(self._width, n_columns, dtype=np.int64)
@@ -440,13 +442,13 @@ def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def sorted_in_rows(indptr: npt.NDArray[np.int64], ids: Ids) -> Ids:
-    """Give ids, ascending within every row."""
+    """Return the ids sorted within every row."""
     falls = ids[1:] < ids[:-1]
     starts = indptr[(indptr > 0) & (indptr < len(ids))]
-    falls[starts - 1] = False  # from one row to the next
+    falls[starts - 1] = False  # ignore steps from one row to the next
     if not falls.any():
         return ids
-    # Row and id in one number, which sorts several times faster than the pair.
+    # Combine row and id into one number, which sorts several times faster than the pair.
     rows = np.repeat(np.arange(len(indptr) - 1, dtype=np.int64), np.diff(indptr))
     keys = np.sort(rows << 32 | ids.astype(np.int64) - UNKNOWN)
     return ((keys & 0xFFFFFFFF) + UNKNOWN).astype(np.int32)

@@ -1,4 +1,4 @@
-"""One process at a time, wherever a folder can have only one."""
+"""File locks that admit one process at a time."""
 
 from __future__ import annotations
 
@@ -14,20 +14,22 @@ _held: WeakSet[IO[str]] = WeakSet()
 
 
 def locked(path: Path, refusal: str) -> IO[str]:
-    """Keep other processes out for as long as the file is open; a process that ends has closed it.
+    """Lock out other processes while the returned file is open; the end of a process closes it.
+
+    Windows and some network file systems have no such locks; other processes are not locked out
+    there.
 
     Parameters
     ----------
     path : Path
-        The file to lock, made if it is not there.
+        The file to lock, created if it does not exist.
     refusal : str
-        What to say where another process holds it.
+        Error message if another process holds the lock.
 
     Raises
     ------
     LabelGroveError
-        If one does. Windows has no such locks, nor have some file systems of networks: there nobody
-        is kept out.
+        If another process holds the lock.
     """
     file = path.open("a", encoding="ascii")
     if sys.platform != "win32":
@@ -50,5 +52,5 @@ def _let_go() -> None:
 
 
 if sys.platform != "win32":
-    # A worker may outlive the process that it was forked from, and must not hold its locks.
+    # A worker may outlive its parent process, and must not hold the parent's locks.
     os.register_at_fork(after_in_child=_let_go)

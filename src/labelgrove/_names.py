@@ -1,4 +1,4 @@
-"""Names of labels: what may be one, how each form becomes a plain str or int, and their order."""
+"""Names of labels: validation, conversion to plain str or int, and sorting."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Names = npt.NDArray[Any]
 Ids = npt.NDArray[np.int32]
 
 UNKNOWN: Final = -1
-"""Stands in place of an id for a label that is not known."""
+"""Placeholder for the id of an unknown label."""
 
 Place = Callable[[int], str]
-"""Says where the i-th label stands, to begin a message with."""
+"""Describes the place of the i-th label, for the beginning of a message."""
 
 _INT64 = np.iinfo(np.int64)
 
@@ -31,22 +31,22 @@ def as_names(values: Sequence[Any] | Names, *, place: Place, classes: bool) -> N
     Parameters
     ----------
     values : sequence or 1-D ndarray
-        Labels: all str, or all integers that 64 bits hold.
+        Labels: all str, or all 64-bit integers.
     place : callable
-        Says where the i-th value stands.
+        Describes the place of the i-th value.
     classes : bool
-        Whether truth values and floats of whole numbers count as integers, as scikit-learn has it
-        for a vector of classes.
+        Whether booleans and whole floats count as integers, as in scikit-learn's vectors of
+        classes.
 
     Returns
     -------
     ndarray of int64 or object, shape (len(values),)
-        The labels; of type object when there are none.
+        The labels; of type object if there are none.
 
     Raises
     ------
     DataError
-        A value that is no label, or labels of two types.
+        A value is not a label, or two types are mixed.
     """
     if isinstance(values, np.ndarray):
         if values.dtype.kind == "i" or (values.dtype.kind == "b" and classes):
@@ -69,26 +69,26 @@ def as_names(values: Sequence[Any] | Names, *, place: Place, classes: bool) -> N
 
 
 def object_array(names: Sequence[Any]) -> Names:
-    """Return str as a 1-D object array, each the same object as before."""
+    """Return str as a 1-D object array of the same objects."""
     array = np.empty(len(names), object)
     array[:] = names
     return array
 
 
 def label_type(names: Names) -> Literal["str", "int"] | None:
-    """Return the type of some labels; None when there are none."""
+    """Return the type of labels; None if there are none."""
     if not names.size:
         return None
     return "str" if names.dtype == object else "int"
 
 
 def place_in_rows(indptr: npt.NDArray[np.int64]) -> Place:
-    """Return a function that names the row of the i-th label of rows laid end to end."""
+    """Return a function that names the row of the i-th label of concatenated rows."""
     return lambda i: f"Y, row {np.searchsorted(indptr, i, side='right') - 1}"
 
 
 def as_vector(names: Any) -> Sequence[Any] | Names:
-    """Return a flat list of labels, never the characters of one."""
+    """Return a flat list of labels; a string is refused, not split into characters."""
     if not isinstance(names, Sequence | np.ndarray) and hasattr(names, "__array__"):
         names = np.asarray(names)
     flat = isinstance(names, Sequence) and not isinstance(names, str | bytes | bytearray)
@@ -99,14 +99,14 @@ def as_vector(names: Any) -> Sequence[Any] | Names:
 
 
 def place_in_list(i: int) -> str:
-    """Name the place of a label in a flat list of labels."""
+    """Describe the place of a label in a flat list."""
     return f"label {i} of the list"
 
 
 def check_savable(names: list[Any], where: Callable[[str], str]) -> None:
-    """Refuse what UTF-8 cannot hold now, not when the model is saved after hours of learning.
+    """Refuse names that UTF-8 cannot encode now, not when the model is saved after hours.
 
-    ``where(name)`` says what the name is of, and where it stands, to begin a message with.
+    ``where(name)`` describes the name and its place, for the beginning of a message.
     """
     try:
         "".join(names).encode() if names and isinstance(names[0], str) else None
@@ -114,19 +114,19 @@ def check_savable(names: list[Any], where: Callable[[str], str]) -> None:
         for name in names:
             if not name.isascii() and any("\ud800" <= character <= "\udfff" for character in name):
                 raise DataError(
-                    f"{where(name)} {name!r} holds half of a surrogate pair, which is no character"
+                    f"{where(name)} {name!r} holds a lone surrogate, which is not a character"
                 ) from None
 
 
 def _plain(value: Any, i: int, place: Place, classes: bool) -> str | int:
     """Return one label as exactly str or int."""
     if isinstance(value, str):
-        return str.__str__(value)  # of numpy.str_ or an enumeration of strings, the text itself
+        return str.__str__(value)  # the text itself of a numpy.str_ or a string enumeration
     if isinstance(value, bool | np.bool_):
         if classes:
             return int(value)
         raise DataError(
-            f"{place(i)}: {value} is a truth value, no label; pass an indicator as an array of "
+            f"{place(i)}: {value} is a boolean, not a label; pass an indicator as an array of "
             "shape (n_rows, n_labels)"
         )
     if isinstance(value, int | np.integer):
@@ -144,7 +144,7 @@ def _plain(value: Any, i: int, place: Place, classes: bool) -> str | int:
 
 
 def _is_missing(value: Any) -> bool:
-    """Whether a value differs from itself, as NaN does; pandas' NA does not even say that."""
+    """Return whether a value differs from itself, like NaN, or refuses to say, like pandas' NA."""
     try:
         return bool(value != value)  # noqa: PLR0124
     except TypeError:
@@ -191,21 +191,21 @@ def _too_large(value: int, where: str) -> DataError:
 
 
 def type_name(value: Any) -> str:
-    """Return what a message calls the type of a label."""
+    """Return the type of a label for messages."""
     return "a string" if isinstance(value, str) else "an integer"
 
 
 class SortedNames(NamedTuple):
-    """The labels in use, sorted by name; of all ids below ``known``.
+    """The labels in use among all ids below ``known``, sorted by name.
 
     Attributes
     ----------
     names : ndarray of object (str) or int64
         In ascending order.
     ids : ndarray of int32
-        Whose names these are.
+        The ids of these names.
     places : ndarray of int32, shape (known,)
-        For every id the place of its name, `UNKNOWN` if it is retired.
+        The position of each id's name, `UNKNOWN` if the label is retired.
     known : int
     """
 
@@ -216,23 +216,23 @@ class SortedNames(NamedTuple):
 
     @classmethod
     def none(cls, dtype: npt.DTypeLike) -> Self:
-        """No names yet, of this type."""
+        """Create an empty instance for this type."""
         return cls(np.empty(0, dtype), np.empty(0, np.int32), np.empty(0, np.int32), 0)
 
     def extended(self, names: Names, active: npt.NDArray[np.bool_]) -> SortedNames:
-        """With the names of the ids that have come since; the names here stay as they are.
+        """Return a copy extended by the names of the ids that have arrived since.
 
         Parameters
         ----------
         names : ndarray of object (str) or int64, shape (n,)
-            Of all ids.
+            Names of all ids.
         active : ndarray of bool, shape (n,)
             Whether each is in use.
         """
         ids = np.flatnonzero(active[self.known :]) + self.known
         ids = ids[_sorting(names[ids])]
         arrived = names[ids]
-        # The first names decide on the type, and none were there before them.
+        # The first names determine the type; before them this is empty.
         there = self.names.astype(arrived.dtype, copy=False)
         at = np.searchsorted(there, arrived)
         order = np.insert(self.ids, at, ids.astype(np.int32))
@@ -245,5 +245,5 @@ def _sorting(names: Names) -> npt.NDArray[np.int64]:
     """Return the order of names that sorts them."""
     if names.dtype != object:
         return np.argsort(names, kind="stable")
-    plain: list[str] = names.tolist()  # Python compares str twice as fast as NumPy does objects
+    plain: list[str] = names.tolist()  # Python compares str twice as fast as NumPy compares objects
     return np.array(sorted(range(len(plain)), key=plain.__getitem__), np.int64)

@@ -1,4 +1,4 @@
-"""Packages that LabelGrove uses where they are installed."""
+"""Optional packages, which LabelGrove uses if they are installed."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ def optional(module: str, purpose: str, extra: str) -> Any:
     Parameters
     ----------
     module : str
-        Its name, the package's first.
+        Its full name, which starts with the name of the package.
     purpose : str
-        What needs it, to begin the message with.
+        What needs it, for the beginning of the message.
     extra : str
-        Of the extras of LabelGrove the one that brings the package.
+        The extra of LabelGrove that installs the package.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Parameters of estimators: every value is checked against its domain, and named outside it."""
+"""Validation of parameters: errors name the parameter, its value and its domain."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30}
 
 
 def seed_from(random_state: Any) -> int:
-    """A 64-bit seed: an int as it is; None and generators are asked for one."""
+    """Return a 64-bit seed: an int itself, or one drawn from a generator or for None."""
     if isinstance(random_state, Integral) and not isinstance(random_state, bool):
         if not 0 <= int(random_state) < 2**64:
             raise ParameterError(
@@ -35,7 +35,7 @@ def seed_from(random_state: Any) -> int:
 
 
 def thread_count(n_jobs: int | None) -> int:
-    """Threads for ``n_jobs``: None is 1, -1 all processors, -2 all but one, …."""
+    """Return the threads for ``n_jobs``: None is 1, -1 all processors, -2 all but one, ...."""
     if n_jobs is None:
         return 1
     if type(n_jobs) is int and 0 < n_jobs <= _MOST_THREADS:
@@ -51,7 +51,7 @@ def thread_count(n_jobs: int | None) -> int:
 
 
 def choice(parameters: Mapping[str, Any], name: str, domain: Iterable[str]) -> str:
-    """The named parameter, one of a few words.
+    """Return the named parameter after checking that it is one of a few words.
 
     Raises
     ------
@@ -65,12 +65,12 @@ def choice(parameters: Mapping[str, Any], name: str, domain: Iterable[str]) -> s
 
 
 def flag(name: str, value: Any) -> bool:
-    """The value as a bool.
+    """Return the value as a bool.
 
     Raises
     ------
     ParameterError
-        If it is neither, nor 1 or 0.
+        If it is not a bool, 0 or 1.
     """
     if not isinstance(value, bool | np.bool_ | Integral) or value not in (0, 1):
         raise ParameterError(f"{name}={value!r}: expected True or False")
@@ -78,12 +78,12 @@ def flag(name: str, value: Any) -> bool:
 
 
 def integer(name: str, value: Any, least: int, most: int = 2**31 - 1) -> int:
-    """The value as an int.
+    """Return the value as an int.
 
     Raises
     ------
     ParameterError
-        If it is none, or outside its domain.
+        If it is not an integer, or outside its domain.
     """
     if type(value) is int and least <= value <= most:
         return value
@@ -97,20 +97,20 @@ def integer(name: str, value: Any, least: int, most: int = 2**31 - 1) -> int:
 
 
 def size_from(name: str, text: str) -> int:
-    """Read a number of bytes as people write it.
+    """Parse a human-readable number of bytes.
 
     Parameters
     ----------
     name : str
-        What it is for, as errors name it.
+        Name of the parameter for errors.
     text : str
-        A number, of 18 digits at most before its point, and, if need be, B, kB, MB, GB, KiB, MiB
-        or GiB, in letters of any case.
+        A number with at most 18 digits before the decimal point, optionally followed by B, kB, MB,
+        GB, KiB, MiB or GiB in upper or lower case.
 
     Raises
     ------
     ParameterError
-        If it is none.
+        If the text has another form.
 
     Examples
     --------
@@ -124,12 +124,12 @@ def size_from(name: str, text: str) -> int:
 
 
 def real(parameters: Mapping[str, Any], name: str, least: float, most: float) -> float:
-    """The named parameter as a float.
+    """Return the named parameter as a float.
 
     Raises
     ------
     ParameterError
-        If it is no number, or outside its domain.
+        If it is not a number, or outside its domain.
     """
     value = parameters[name]
     number = _number(value)
@@ -139,12 +139,12 @@ def real(parameters: Mapping[str, Any], name: str, least: float, most: float) ->
 
 
 def finite(name: str, value: Any) -> float:
-    """The value as a float.
+    """Return the value as a float.
 
     Raises
     ------
     ParameterError
-        If it is no number, NaN or infinite.
+        If it is not a number, NaN or infinite.
     """
     number = _number(value)
     if not math.isfinite(number):
@@ -153,7 +153,7 @@ def finite(name: str, value: Any) -> float:
 
 
 def _number(value: Any) -> float:
-    """The value as a float: NaN if it is no number, an infinity if none can hold it."""
+    """Return the value as a float: NaN if it is not a number, infinity if it is too large."""
     if isinstance(value, bool) or not isinstance(value, Real):
         return math.nan
     try:

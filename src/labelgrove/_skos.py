@@ -1,4 +1,4 @@
-"""Graphs from files of SKOS, by rdflib."""
+"""Reading of SKOS files into graphs, with rdflib."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from labelgrove._optional import optional
 
 _FORMATS = {".nt": "nt", ".ttl": "turtle"}
 
-#: Endings of the files that can be read.
+#: Extensions of the files that can be read.
 ENDINGS = tuple(_FORMATS)
 
-#: Relative IRIs are read as if they stood here, so that they are found out.
+#: Base for relative IRIs, by which they are detected.
 BASE = "http://relative.invalid/"
 
 _BAD_SYNTAX = re.compile(r"Bad syntax \((.*?)\) at \^", re.DOTALL)
 
 
 def read_graph(path: str | PathLike[str], purpose: str) -> tuple[Any, Any]:
-    """Return the graph of a file, and the module of namespaces, SKOS among them.
+    """Return the graph of a file, and the module of namespaces, which include SKOS.
 
     Parameters
     ----------
     path : str or os.PathLike
         A file in N-Triples (``.nt``) or Turtle (``.ttl``).
     purpose : str
-        What needs rdflib, for the message where it is not installed.
+        What needs rdflib, for the message if it is not installed.
 
     Raises
     ------
     MissingDependencyError
         rdflib is not installed.
     FileFormatError
-        The file is not of its format.
+        The file is malformed.
     ParameterError
-        Another ending of the file's name.
+        The file has another extension.
     OSError
         The file cannot be opened.
     """
@@ -49,12 +49,12 @@ def read_graph(path: str | PathLike[str], purpose: str) -> tuple[Any, Any]:
     content = Path(path).read_bytes()
     graph = rdflib.Graph()
     try:
-        # As bytes, never by name: rdflib would fetch a name that looks like an address.
+        # Pass bytes, never a name: rdflib would fetch a name that looks like a URL.
         graph.parse(data=content, format=_FORMATS[ending], publicID=BASE)
     except MemoryError:
         raise
     except Exception as error:  # rdflib's parsers may raise anything
-        # The offset, known for Turtle; rdflib's own count of lines counts some of them twice.
+        # Use the offset, known for Turtle: rdflib itself counts some lines twice.
         offset = getattr(error, "_i", None)
         known = isinstance(error, SyntaxError) and isinstance(offset, int)
         line = content.decode().count("\n", 0, offset) + 1 if known else None

@@ -1,4 +1,4 @@
-"""SciPy's sparse arrays, and 0/1 indicators, taken apart with care."""
+"""Safe access to the entries of SciPy's sparse arrays and of 0/1 indicators."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _MAX_COLUMNS = 2**31 - 1
 
 
 def triples(matrix: Any, what: str) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
-    """Return row, column and value of every stored entry, trusting nothing that was put together.
+    """Return row, column and value of every stored entry of a possibly inconsistent matrix.
 
-    SciPy's own conversions between the compressed formats write where the indices point to, so a
-    matrix is only taken apart here, never converted.
+    SciPy's own conversions between compressed formats write to wherever the indices point, so the
+    matrix is never converted here.
     """
     if matrix.format in {"csr", "csc"}:
         indptr = np.asarray(matrix.indptr)
@@ -45,7 +45,7 @@ def dense_indicator(Y: npt.NDArray[Any]) -> Indicator:
     Raises
     ------
     DataError
-        A cell that is neither 0 nor 1, with its row and column.
+        A cell is neither 0 nor 1; the message names row and column.
     """
     if Y.dtype.kind == "O":
         wrong = np.array([[not _is_zero_or_one(cell) for cell in row] for row in Y], bool)
@@ -53,8 +53,8 @@ def dense_indicator(Y: npt.NDArray[Any]) -> Indicator:
         wrong = (Y != 0) & (Y != 1)
     else:
         raise DataError(
-            f"Y is a 2-D array of {Y.dtype}: expected an indicator of 0 and 1; a collection of "
-            "labels per row is given as a list of lists: Y.tolist()"
+            f"Y is a 2-D array of {Y.dtype}: expected an indicator of 0 and 1; pass a collection "
+            "of labels per row as a list of lists: Y.tolist()"
         )
     if wrong.any():
         row, column = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
@@ -64,20 +64,20 @@ def dense_indicator(Y: npt.NDArray[Any]) -> Indicator:
 
 
 def sparse_indicator(Y: Any, name: str = "Y") -> Indicator:
-    """Return the ones of a SciPy sparse matrix or array of any format; a repeated one counts once.
+    """Return the ones of a SciPy sparse matrix or array of any format; repeated ones count once.
 
     The caller's matrix is never changed.
 
     Raises
     ------
     DataError
-        A stored value that is neither 0 nor 1, or an entry outside the matrix.
+        A stored value is neither 0 nor 1, or an entry lies outside the matrix.
     """
     if Y.ndim != 2:
         raise DataError(f"{name} is sparse with {Y.ndim} dimension(s): expected (n_rows, n_labels)")
     if Y.dtype.kind not in "biuf":
         raise DataError(f"{name} is sparse with values of type {Y.dtype}: expected 0 and 1")
-    # Copied before they are checked, in case that another thread writes to the caller's.
+    # Copy before checking, in case another thread writes to the caller's arrays.
     rows, columns, values = (np.array(part) for part in triples(Y, name))
     for axis, ids, size in (("row", rows, Y.shape[0]), ("column", columns, Y.shape[1])):
         outside = np.flatnonzero((ids < 0) | (ids >= size))
@@ -118,8 +118,8 @@ def _is_zero_or_one(cell: Any) -> bool:
 
 def _not_an_indicator(row: int, column: int, value: Any, name: str = "Y") -> DataError:
     hint = (
-        "; a 2-D Y is an indicator with one column a label (labels themselves are given as a list "
-        "with a collection a row)"
+        "; a 2-D Y is an indicator with one column per label (pass labels themselves as a list "
+        "with one collection per row)"
     )
     return DataError(
         f"{name}, row {row}, column {column}: {value}, expected 0 or 1{hint if name == 'Y' else ''}"
@@ -127,7 +127,7 @@ def _not_an_indicator(row: int, column: int, value: Any, name: str = "Y") -> Dat
 
 
 def without(matrix: csr_array, cells: csr_array | None) -> csr_array:
-    """Clear the entries where another matrix has a 1; none where that is None."""
+    """Clear the entries where another matrix has a 1; None clears nothing."""
     if cells is None:
         return matrix
     left = csr_array(matrix - matrix.multiply(cells.astype(matrix.dtype)))

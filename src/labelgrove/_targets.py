@@ -1,4 +1,4 @@
-"""Read the targets that a user hands in: which rows carry which labels, and of what kind."""
+"""Parsing of targets: the labels of every row, in any form that users pass them."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ _EXPECTED = (
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """Labels of every row, as given, before they are known as ids.
+    """Labels of every row as given, before they are mapped to ids.
 
     Attributes
     ----------
     kind : {"multiclass", "multilabel", "indicator"}
-        How they were given: one label a row, a collection a row, or columns of a 0/1 matrix.
-        (A list without any row is called "multilabel": look at `n_rows`.)
+        The form: one label per row, a collection per row, or columns of a 0/1 matrix. (A list
+        without rows is "multilabel": check `n_rows`.)
     indptr : ndarray of int64, shape (n_rows + 1,)
         Row i has the labels `labels[indptr[i]:indptr[i + 1]]`.
     names : ndarray of object (str) or int64
-        The labels that occur, in the order in which they first do; for an indicator its columns.
+        The labels that occur, in order of first occurrence; for an indicator, columns.
     codes : ndarray of int64
-        Labels in the row's order, none twice in a row, by their places among `names`; for an
-        indicator its columns ascend.
+        Positions among `names` of each row's labels, in the given order and distinct within a row;
+        for an indicator, in ascending order of columns.
     n_columns : int or None
         Width of the indicator, else None.
     dense : bool
-        Whether it is an indicator that was given as an array, not sparse.
+        Whether the targets are an indicator given as an array, not sparse.
     """
 
     kind: TargetKind
@@ -62,13 +62,13 @@ class Targets:
 
     @property
     def labels(self) -> Names:
-        """The labels of all rows, end to end."""
+        """The concatenated labels of all rows."""
         labels: Names = self.names[self.codes]
         return labels
 
     @property
     def label_type(self) -> Literal["str", "int"] | None:
-        """Type of the labels; None where there is no label at all."""
+        """Type of the labels; None if there are none."""
         return label_type(self.names)
 
     def row(self, i: int) -> list[str] | list[int]:
@@ -82,14 +82,14 @@ class Targets:
 
 
 class LabelRows(Sequence[tuple[Any, ...]]):
-    """Labels of rows as a data set on disk has them, looked up as they are asked for.
+    """Labels of the rows of a data set on disk, looked up on access.
 
     Parameters
     ----------
     indptr : ndarray of int64, shape (n_rows + 1,)
-        Row i has the labels `ids[indptr[i]:indptr[i + 1]]`, none of them twice.
+        Row i has the labels `ids[indptr[i]:indptr[i + 1]]`, which are distinct.
     ids : ndarray of int32
-        Labels that are integers, or places among `names`.
+        Integer labels, or indices into `names`.
     names : ndarray of object (str), or None
     """
 
@@ -111,7 +111,7 @@ class LabelRows(Sequence[tuple[Any, ...]]):
         if isinstance(place, slice):
             start, stop, step = place.indices(len(self))
             if step != 1:
-                raise ValueError(f"rows {place}: expected rows one after another")
+                raise ValueError(f"rows {place}: expected consecutive rows")
             low, high = self.indptr[start], self.indptr[max(start, stop)]
             ends = self.indptr[start : max(start, stop) + 1] - low
             return LabelRows(ends, self.ids[low:high], self.names)
@@ -123,7 +123,7 @@ class LabelRows(Sequence[tuple[Any, ...]]):
         return (tuple(labels[a:b]) for a, b in pairwise(self.indptr.tolist()))
 
     def targets(self) -> Targets:
-        """All of them as a model takes them."""
+        """Return all rows as targets for a model."""
         occurring, codes = _numbered(self.ids)
         return Targets("multilabel", np.asarray(self.indptr), self._labels(occurring), codes)
 
@@ -132,21 +132,21 @@ class LabelRows(Sequence[tuple[Any, ...]]):
 
 
 def parse_targets(Y: Any, n_rows: int | None = None) -> Targets:
-    """Read targets in any form that users have them; refuse what could be meant otherwise.
+    """Parse targets in any form that users pass them, and refuse ambiguous ones.
 
     Parameters
     ----------
     Y : array-like or sparse
         One of
 
-        - 1-D array, Series or list of labels (str, int, bool, or floats of whole numbers as
-          scikit-learn has them): multi-class, one label a row. A column of shape (n, 1) is read
-          as that, with a `DataConversionWarning`.
+        - 1-D array, Series or list of labels (str, int, bool, or whole floats as in
+          scikit-learn): multi-class, one label per row. A column of shape (n, 1) is treated the
+          same, with a `DataConversionWarning`.
         - list, tuple or object array of collections (list, tuple, set, 1-D array, Series...) of
-          str or of int: multi-label. Sets are read in sorted order, a repeated label counts once.
-        - 2-D array, DataFrame, or SciPy sparse of 0 and 1: an indicator, one column a label.
+          str or of int: multi-label. Sets are read in sorted order; a repeated label counts once.
+        - 2-D array, DataFrame, or SciPy sparse of 0 and 1: an indicator, one column per label.
     n_rows : int, optional
-        Number of rows of X, to be compared.
+        Number of rows of X, to be checked.
 
     Returns
     -------
@@ -156,8 +156,9 @@ def parse_targets(Y: Any, n_rows: int | None = None) -> Targets:
     Raises
     ------
     DataError
-        Names the row (counted from 0) and what is there: labels of two types, a bare label among
-        collections, NaN, fractions ("Unknown label type: continuous"), values other than 0 and 1.
+        The targets contain labels of two types, a bare label among collections, NaN, fractions
+        ("Unknown label type: continuous"), or values other than 0 and 1 in an indicator. The
+        message names the row (counted from 0) and the value.
 
     Examples
     --------
@@ -196,8 +197,8 @@ def _parse(Y: Any) -> Targets:
 def _from_array(Y: npt.NDArray[Any]) -> Targets:
     if Y.ndim == 2 and Y.shape[1] == 1:
         warn(
-            "A column-vector y was passed when a 1d array was expected: it is read as one label a "
-            "row; pass y.ravel() to say so",
+            "A column-vector y was passed when a 1d array was expected: it is read as one label "
+            "per row; pass y.ravel() to avoid this warning",
             DataConversionWarning,
             stacklevel=5,  # the caller of the estimator's method that called parse_targets
         )
@@ -212,7 +213,7 @@ def _from_array(Y: npt.NDArray[Any]) -> Targets:
 
 
 def _from_rows(rows: Sequence[Any]) -> Targets:
-    """Tell a list of labels from a list of collections; a mix of both is refused."""
+    """Distinguish a list of labels from a list of collections; refuse a mix of both."""
     collections = {kind for kind in set(map(type, rows)) if _is_collection(kind)}
     if not collections and rows:
         return _multiclass(rows)
@@ -261,7 +262,7 @@ def _multilabel(rows: Sequence[Any]) -> Targets:
     flat = list(chain.from_iterable(lists))
     labels = as_names(flat, place=place_in_rows(indptr), classes=False)
     if sets := {kind for kind in kinds if issubclass(kind, Set)}:
-        # The order of a set is an accident, and must not decide which label arrives first.
+        # The order of a set is arbitrary, and must not decide which label arrives first.
         for row, (first, last) in enumerate(pairwise(indptr.tolist())):
             if type(rows[row]) in sets:
                 labels[first:last] = sorted(labels[first:last])
@@ -279,22 +280,22 @@ def _multilabel(rows: Sequence[Any]) -> Targets:
 
 
 def _numbered(labels: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-    """Return the labels that occur, as they first do, and the place of each among them."""
-    places: defaultdict[Any, int] = defaultdict(count().__next__)  # looked up once a label
+    """Return the distinct labels in order of first occurrence, and each label's index in them."""
+    places: defaultdict[Any, int] = defaultdict(count().__next__)  # one lookup per label
     codes = np.fromiter(map(places.__getitem__, labels.tolist()), np.int64, len(labels))
     names = [*places]
     return object_array(names) if labels.dtype == object else np.array(names, labels.dtype), codes
 
 
 def _refuse_zeros_and_ones(row: int, labels: list[Any]) -> None:
-    """Refuse the row of an indicator given as lists: it would pass as the labels 0 and 1.
+    """Refuse a row of an indicator given as lists, which would be read as the labels 0 and 1.
 
-    Every row is judged by itself: where a stream is cut into calls changes nothing.
+    Every row is judged independently, so how a stream is split into calls makes no difference.
     """
     if set(labels) <= {0, 1}:
         raise DataError(
-            f"Y, row {row}: {len(labels)} zeros and ones, of which a collection of labels would "
-            "keep the labels 0 and 1; pass an indicator as an array: numpy.asarray(Y)"
+            f"Y, row {row}: {len(labels)} zeros and ones, which would be read as the labels 0 and "
+            "1; pass an indicator as an array: numpy.asarray(Y)"
         )
 
 

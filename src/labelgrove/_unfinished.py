@@ -1,4 +1,4 @@
-"""What a long call leaves beside the file to be, so that the same call goes on after a stop."""
+"""Intermediate results of a long call, kept next to its output so that the call can resume."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from labelgrove._locks import locked
 
 
 def identity(files: Iterable[Path]) -> list[tuple[str, int, int]]:
-    """What must be as it was for files to be the same: name, size, time of the last change."""
+    """Return name, size and modification time of files; if these are equal, so are the files."""
     states = [(str(path), path.stat()) for path in files]
     return [(path, status.st_size, status.st_mtime_ns) for path, status in states]
 
 
-#: What a write raises, often without the name of a file, where there is no room for more.
+#: Errors raised by a write, often without a file name, when the disk is full.
 _FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 
-_LONGEST_NAME = 255  # in bytes, of most file systems
+_LONGEST_NAME = 255  # in bytes, on most file systems
 
 
 class Unfinished:
-    """A hidden folder beside a file, until that is written: a context, of one process at a time.
+    """A hidden folder next to a file being written: a context for one process at a time.
 
-    At the end of the context the folder stays if a call has begun and not removed it. Where the
-    disk was full, the error names the target.
+    At the end of the context, the folder is kept if a call has begun and not removed it. If the
+    disk is full, the error names the target.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class Unfinished:
     Raises
     ------
     LabelGroveError
-        On entering the context, if another process is in it.
+        On entering the context, if another process has entered it.
     """
 
     def __init__(self, target: Path) -> None:
@@ -64,7 +64,7 @@ class Unfinished:
     def __enter__(self) -> Self:
         while self._lock is None:
             self.path.mkdir(exist_ok=True)
-            # Who was at it may just have removed the folder: what is locked is another file then.
+            # Another process may just have removed the folder: then we have locked a deleted file.
             with suppress(FileNotFoundError), ExitStack() as unless_kept:
                 lock = unless_kept.enter_context(locked(self.path / "lock", self._refusal))
                 if os.path.samestat(os.fstat(lock.fileno()), (self.path / "lock").stat()):
@@ -85,17 +85,17 @@ class Unfinished:
             raise OSError(error.errno, error.strerror, str(self._target)) from error
 
     def is_of(self, request: Mapping[str, Any]) -> bool:
-        """Whether a call has left it that was asked for the same.
+        """Return whether the folder was left by a call with the same request.
 
         Parameters
         ----------
         request : mapping
-            Everything that decides what is to be written, as JSON values.
+            Everything that determines the output, as JSON values.
         """
         return self._record.is_file() and self._record.read_bytes() == json.dumps(request).encode()
 
     def begin(self, request: Mapping[str, Any]) -> None:
-        """Empty the folder, unless an equal call has left it; what that has left whole is kept.
+        """Empty the folder, but keep the complete results of an earlier call with this request.
 
         Parameters
         ----------
@@ -109,13 +109,13 @@ class Unfinished:
             self._record.write_text(json.dumps(request), encoding="utf-8")
 
     def remove(self) -> None:
-        """Remove the folder, since the file is written, and let go of it."""
+        """Remove the folder once the file is written, and release the lock."""
         with suppress(OSError):
             self._clear("*")
-            if os.name == "nt":  # which keeps a file as long as it is open
+            if os.name == "nt":  # Windows cannot delete an open file
                 self._let_go()
             (self.path / "lock").unlink(missing_ok=True)
-            self.path.rmdir()  # unless somebody has entered it by now
+            self.path.rmdir()  # fails if another process has entered it by now
         self._let_go()
 
     def _clear(self, pattern: str) -> None:

@@ -1,4 +1,4 @@
-"""The one door in: friendly input becomes the validated rows that the core takes."""
+"""Validation: converts input in any accepted form to the rows that the core expects."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from labelgrove._features import FeatureNames
 from labelgrove._sparse import triples
 
 MAX_FEATURE = 2**31 - 2
-"""Largest feature id: ids are 31-bit, and one is kept free."""
+"""Largest feature id: ids are 31-bit, and one is reserved."""
 
 
 class Rows(NamedTuple):
-    """Validated examples, as the core takes them.
+    """Validated examples in the form that the core expects.
 
-    A tuple, which is made several times faster than a frozen dataclass: every call makes one.
+    A named tuple, since every call creates one, several times faster than a frozen dataclass.
 
     Attributes
     ----------
@@ -31,9 +31,9 @@ class Rows(NamedTuple):
     ids : ndarray of uint32
         Feature ids, increasing in every row; for dense rows 0, 1, 2, … once.
     values : ndarray of float32
-        Finite; for dense rows all rows one after another.
+        Finite; for dense rows, all rows concatenated.
     n_rows, n_features : int
-        ``n_features`` is the number of columns that X had.
+        ``n_features`` is the number of columns of X.
     dense : bool
     """
 
@@ -48,11 +48,11 @@ class Rows(NamedTuple):
     def arrays(
         self,
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32], npt.NDArray[np.float32]]:
-        """The three arrays in the order in which the core takes them."""
+        """The three arrays in the order that the core expects."""
         return self[:3]
 
     def part(self, begin: int, end: int) -> Rows:
-        """The rows from ``begin`` to ``end``."""
+        """Return the rows from ``begin`` to ``end``."""
         if self.dense:
             values = self.values[begin * self.n_features : end * self.n_features]
             return self._replace(values=values, n_rows=end - begin)
@@ -66,16 +66,16 @@ class Rows(NamedTuple):
 
 
 MAX_MAGNITUDE = 1e9
-"""Largest absolute value where examples are not scaled: squares must fit into 32-bit floats."""
+"""Largest absolute value if examples are not scaled: squares must fit into 32-bit floats."""
 
 
 def require_magnitude(rows: Rows) -> None:
-    """Refuse values that are too large to be learnt as they are.
+    """Refuse values that are too large to be learnt without scaling.
 
     Raises
     ------
     DataError
-        Naming the row and column.
+        A value is too large; the message names row and column.
     """
     large = np.flatnonzero(np.abs(rows.values) > MAX_MAGNITUDE)
     if large.size:
@@ -85,23 +85,23 @@ def require_magnitude(rows: Rows) -> None:
         column = at % width if rows.dense else int(rows.ids[at])
         raise DataError(
             f"X: row {row}, column {column}: found {rows.values[at]:g}; expected at most "
-            f"{MAX_MAGNITUDE:g} where normalize=False"
+            f"{MAX_MAGNITUDE:g} with normalize=False"
         )
 
 
 def check_weights(
     sample_weight: Any, n_rows: int, *, most: float = math.inf, some: bool = True
 ) -> npt.NDArray[np.float32] | None:
-    """Weights of examples as an array; None where all count alike.
+    """Return the weights of examples as an array, or None if all have equal weight.
 
     Parameters
     ----------
     sample_weight : array-like of shape (n_rows,), or None
     n_rows : int
     most : float
-        The largest weight that is allowed.
+        The largest allowed weight.
     some : bool
-        Whether some row must count.
+        Whether at least one weight must be positive.
 
     Raises
     ------
@@ -113,7 +113,7 @@ def check_weights(
     if np.ma.is_masked(sample_weight):
         raise DataError("sample_weight has masked entries: expected a number for each row")
     try:
-        with np.errstate(over="ignore"):  # what overflows is found as an infinity
+        with np.errstate(over="ignore"):  # an overflow gives infinity, which is refused below
             weights = np.asarray(sample_weight, np.float32)
     except (TypeError, ValueError, OverflowError) as error:
         raise DataError(f"sample_weight: expected numbers ({error})") from error
@@ -126,7 +126,8 @@ def check_weights(
     if wrong.any():
         row = int(np.argmax(wrong))
         raise DataError(
-            f"sample_weight, row {row}: found {weights[row]}; expected a finite number from 0 on"
+            f"sample_weight, row {row}: found {weights[row]}; expected a finite number of at least "
+            "0"
         )
     if weights.max(initial=0.0) > most:
         row = int(np.argmax(weights))
@@ -134,12 +135,12 @@ def check_weights(
             f"sample_weight, row {row}: found {weights[row]:g}; expected at most {most:g}"
         )
     if some and not weights.any():
-        raise DataError("sample_weight: every weight is zero; expected some that count")
+        raise DataError("sample_weight: every weight is zero; expected at least one above 0")
     return weights
 
 
 def n_rows_of(X: Any) -> int:
-    """Number of rows of an array, sparse matrix, table or list."""
+    """Return the number of rows of an array, sparse matrix, table or list."""
     shape = getattr(X, "shape", None)
     if shape:
         return int(shape[0])
@@ -151,33 +152,32 @@ def n_rows_of(X: Any) -> int:
 
 
 def is_dict_rows(X: Any) -> bool:
-    """Whether X is a sequence of ``{feature: value}`` mappings."""
+    """Return whether X is a sequence of ``{feature: value}`` mappings."""
     return isinstance(X, Sequence) and len(X) > 0 and isinstance(X[0], Mapping)
 
 
 def check_rows(X: Any, *, names: FeatureNames | None = None, grow: bool = False) -> Rows:
-    """Validate X and bring it into the form that the core takes.
+    """Validate X and convert it to the form that the core expects.
 
     Parameters
     ----------
     X : sparse array or matrix, array-like of shape (n, d), list of dicts, or Rows
-        A data frame may be sparse in all of its columns.
-        Any integer index type, any real number type; unsorted indices are sorted, repeated ones
-        summed.
+        Any integer index type and any real number type. Unsorted indices are sorted, repeated
+        entries summed. In a data frame, all columns may be sparse.
     names : FeatureNames, optional
-        What dict keys mean. Needed for dicts only.
+        The features of dict keys; needed only for dicts.
     grow : bool
-        Whether unknown dict keys become new features (learning) or are left out (prediction).
+        Whether unknown dict keys become new features (learning) or are ignored (prediction).
 
     Raises
     ------
     DataError
-        If X is not two-dimensional, is empty, or holds NaN, an infinity, or a column that is out
-        of range; the message names row and column.
+        If X is not two-dimensional, is empty, or holds NaN, infinity, or a column that is out of
+        range; the message names row and column.
     """
-    if isinstance(X, Rows):  # of a front end, which makes none that are not valid
+    if isinstance(X, Rows):  # from a front end, whose rows are always valid
         if X.n_rows == 0:
-            raise DataError("X: there is not a single text; expected at least one")
+            raise DataError("X: there are no texts; expected at least one")
         return X
     sparse = sp.issparse(X)
     if not sparse and is_dict_rows(X):
@@ -197,7 +197,7 @@ def require_same_length(rows: Rows, n_targets: int) -> None:
     """Refuse X and y of different lengths."""
     if rows.n_rows != n_targets:
         raise DataError(
-            f"X has {rows.n_rows} rows, y has {n_targets}; expected as many "
+            f"X has {rows.n_rows} rows, y has {n_targets}; expected the same number "
             "(Found input variables with inconsistent numbers of samples)"
         )
 
@@ -239,7 +239,7 @@ def _as_ids(indices: Any) -> npt.NDArray[np.uint32]:
 
 
 def _check_arrays(indptr: Any, indices: Any, data: Any, n_features: int) -> Rows:
-    indptr = np.array(indptr, np.int64)  # a copy: nobody else may move the ends of rows
+    indptr = np.array(indptr, np.int64)  # a copy: no other thread may move the ends of rows
     ids = np.ascontiguousarray(_as_ids(indices))
     values = _as_float32(data)
     columns = min(n_features, MAX_FEATURE + 1)
@@ -263,14 +263,14 @@ def _check_arrays(indptr: Any, indices: Any, data: Any, n_features: int) -> Rows
 
 
 class _NotNumbers(DataError, TypeError):
-    """X holds what is no number: scikit-learn expects a TypeError there."""
+    """X holds values that are not numbers, for which scikit-learn expects a TypeError."""
 
 
 def _check_dense(X: Any) -> Rows:
     if np.ma.is_masked(X):
         raise DataError("X has masked entries: expected a number in each, such as X.filled(0)")
     array = X if _is_plain(X) else _checked_array(X)
-    if sp.issparse(array):  # a data frame was, in every column
+    if sp.issparse(array):  # from a data frame with only sparse columns
         return _check_sparse(array)
     values = np.ascontiguousarray(_as_float32(array))
     if not np.isfinite(values).all():
@@ -284,7 +284,7 @@ def _check_dense(X: Any) -> Rows:
 
 
 def _is_plain(X: Any) -> bool:
-    """Whether scikit-learn would find nothing to do: asking it costs more than predicting a row."""
+    """Whether scikit-learn's check can be skipped, since it costs more than predicting a row."""
     return type(X) is np.ndarray and X.ndim == 2 and X.size > 0 and X.dtype.kind in "fiub"
 
 
@@ -302,13 +302,13 @@ def _checked_array(X: Any) -> Any:
         raise _NotNumbers(f"X: {error}") from error
     except ValueError as error:
         _require_table(X)
-        first, *others = str(error).splitlines()  # of the others, most are numbers
+        first, *others = str(error).splitlines()  # most of the other lines are numbers
         advice = [line for line in others if line.startswith("Reshape")]
         raise DataError(f"X: {' '.join([first, *advice])}") from error
 
 
 def _require_table(X: Any) -> None:
-    """Say so where X is a list of texts, or nothing that has rows."""
+    """Raise a specific error if X is a list of texts, or has no rows at all."""
     if isinstance(X, np.ndarray) and X.ndim > 0 and X.dtype.kind in "fiubc":
         return
     try:
@@ -318,7 +318,7 @@ def _require_table(X: Any) -> None:
     if items.ndim == 0 and not isinstance(X, str):
         raise DataError(
             f"X is of type {type(X).__name__}: expected an array, a sparse array or a data frame "
-            "with one row an example, or a list of {feature: value} dicts"
+            "with one row per example, or a list of {feature: value} dicts"
         )
     if items.ndim < 2 and items.size and isinstance(items.ravel()[0], str):
         raise DataError("X holds texts: expected rows of numbers; TextClassifier learns from texts")
@@ -327,12 +327,12 @@ def _require_table(X: Any) -> None:
 def _as_float32(data: Any) -> npt.NDArray[np.float32]:
     if data.dtype == np.float32:
         return np.ascontiguousarray(data)
-    if data.dtype.kind in "mM":  # what is missing there would be a number like others
+    if data.dtype.kind in "mM":  # missing values (NaT) would be converted to numbers
         raise DataError("X holds dates or times: expected numbers, such as days since a first one")
     try:
-        with np.errstate(over="ignore"):  # what overflows is found, and named, as an infinity
+        with np.errstate(over="ignore"):  # an overflow gives infinity, which is reported later
             return np.ascontiguousarray(data, dtype=np.float32)
-    except (TypeError, ValueError, OverflowError) as error:  # Python objects, whatever they are
+    except (TypeError, ValueError, OverflowError) as error:  # arbitrary Python objects
         raise DataError(f"X: expected numbers ({error})") from error
 
 

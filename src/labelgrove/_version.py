@@ -1,3 +1,3 @@
-"""The version, apart from the package, so that any layer can name it."""
+"""The version, in a module of its own so that any layer can import it."""
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""What runs here: for reports of faults, and to tell machines apart."""
+"""Versions and machine facts, for bug reports and to identify machines."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ _PACKAGES = ("numpy", "scipy", "scikit-learn", "typer", "matplotlib", "networkx"
 
 
 def show_versions() -> None:
-    """Print the versions of LabelGrove, of Python and of what LabelGrove uses, and its kernels.
+    """Print the versions of LabelGrove, Python and the packages used, and the engine's kernels.
 
-    The kernels are the innermost loops of the engine, compiled once for each set of instructions.
-    The environment variable ``LABELGROVE_KERNELS`` chooses them when the package is imported:
-    ``baseline``, ``avx2`` or ``avx512``; without it the best set that the processor has is used.
+    Kernels are the innermost loops of the engine, compiled once for each instruction set. The
+    environment variable ``LABELGROVE_KERNELS`` selects them when the package is imported:
+    ``baseline``, ``avx2`` or ``avx512``. By default the best set that the processor supports is
+    used.
 
     Examples
     --------
@@ -39,7 +40,7 @@ def show_versions() -> None:
 
 
 def versions() -> dict[str, str]:
-    """Collect what :func:`show_versions` prints, in its order."""
+    """Collect the facts printed by :func:`show_versions`, in its order."""
     facts = {
         "labelgrove": __version__,
         "kernels": f"{_core.kernel_variant()} (available: {', '.join(_core.available_kernels())})",

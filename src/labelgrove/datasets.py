@@ -1,8 +1,8 @@
-"""Real text with thousands of labels, without a download: the documentation of installed Python.
+"""Real text with thousands of labels, without a download: docstrings of installed packages.
 
-An example is the docstring of a module, class or function, with its own name and all parts of its
-dotted path masked; its labels are the packages, modules and classes that it belongs to. Sources
-are parsed, never imported.
+An example is the docstring of a module, class or function, with every part of its dotted path
+masked. Its labels are the packages, modules and classes that contain it. Sources are parsed,
+never imported.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ class PythonDoc:
     Attributes
     ----------
     name : str
-        Dotted name of what it documents, such as "json.decoder.JSONDecoder.decode".
+        Dotted name of the documented object, such as "json.decoder.JSONDecoder.decode".
     text : str
-        The docstring, with the parts of `name` masked by "_" wherever they stand in it.
+        The docstring, with every occurrence of a part of `name` replaced by "_".
     labels : tuple of str
-        Packages, modules and classes that the object belongs to or is, outermost first:
-        "json", "json.decoder", "json.decoder.JSONDecoder".
+        The enclosing packages, modules and classes, and the object itself unless it is a
+        function; outermost first: "json", "json.decoder", "json.decoder.JSONDecoder".
     held_out : bool
-        Whether the example belongs to the test part: one name in ten, chosen by its hash.
+        Whether the example belongs to the test set: one name in ten, chosen by its hash.
     """
 
     name: str
@@ -62,12 +62,12 @@ class PythonDoc:
 
 @dataclass(frozen=True)
 class Documents:
-    """Texts and their labels, in the order of a stream.
+    """Texts and their labels, in stream order.
 
     Attributes
     ----------
     names : list of str
-        Dotted name of what each text documents.
+        Dotted name of the object that each text documents.
     texts : list of str
     labels : list of tuple of str
     """
@@ -81,7 +81,7 @@ class Documents:
 
 
 class PythonDocs(NamedTuple):
-    """The docstrings to learn from and those held out."""
+    """Training and held-out docstrings."""
 
     train: Documents
     test: Documents
@@ -99,27 +99,27 @@ def load_python_docs(
     Parameters
     ----------
     packages : sequence of str, default=("stdlib", "numpy", "scipy", "sklearn")
-        What to read, in this order: "stdlib" for Python's whole standard library, or the name of
-        an importable top-level package or module. What is not installed is passed over.
+        Packages to read, in this order: "stdlib" for Python's whole standard library, or the name
+        of an importable top-level package or module. Packages that are not installed are skipped.
     order : {"files", "shuffled"}, default="files"
-        "files": file after file, by name, and each from top to bottom, so that labels keep
-        appearing for as long as the stream runs. "shuffled": in random order.
+        "files": files sorted by name, each from top to bottom, so new labels keep appearing
+        throughout the stream. "shuffled": random order.
     random_state : int, default=0
         Seed of the random order.
     min_words : int, default=5
-        Docstrings with fewer words of two characters and more, after masking, are left out.
+        Skip docstrings that have fewer words of at least two characters after masking.
 
     Returns
     -------
     PythonDocs
         ``train`` and ``test``, each with ``names``, ``texts`` and ``labels``. About one name in
-        ten is held out, the same ones in any order and on any machine. A text that occurs twice
-        is kept where it stands first, so none is in both parts.
+        ten is held out, whatever the order and the machine. Of identical texts only the first is
+        kept, so no text is in both sets.
 
     Raises
     ------
     DataError
-        When not a single source file of `packages` is found.
+        When no source file of `packages` is found.
     ParameterError
         When a parameter lies outside its domain.
 
@@ -149,22 +149,22 @@ def iter_python_docs(
     random_state: int = 0,
     min_words: int = 5,
 ) -> Iterator[PythonDoc]:
-    """Read the docstrings of installed Python packages, one after another.
+    """Stream the docstrings of installed Python packages.
 
     Parameters
     ----------
     packages, order, random_state, min_words
-        As for `load_python_docs`. In the order of files, each file is read when it is reached.
+        As for `load_python_docs`. With ``order="files"``, files are read lazily.
 
     Yields
     ------
     PythonDoc
-        Training and held-out examples in one stream; ``held_out`` tells which.
+        Training and held-out examples in one stream; ``held_out`` tells them apart.
 
     Raises
     ------
     DataError, ParameterError
-        As for `load_python_docs`, when the first example is asked for.
+        As for `load_python_docs`, when the first example is requested.
 
     Examples
     --------
@@ -208,13 +208,13 @@ def _docs(packages: Sequence[str], min_words: int) -> Iterator[PythonDoc]:
             yield from _docs_of_file(module, path, min_words)
     if n_files == 0:
         raise DataError(
-            f"packages: no Python source file found of any of {', '.join(packages)}; expected at "
+            f"packages: no Python source file found for {', '.join(packages)}; expected at "
             "least one that is installed with its sources"
         )
 
 
 def _sources(package: str) -> Iterator[tuple[tuple[str, ...], Path]]:
-    """Yield the modules of a package, by dotted name in parts, and their files, sorted by name."""
+    """Yield a package's modules (the parts of their dotted names) and files, sorted by name."""
     if package == "stdlib":
         yield from _modules(Path(sysconfig.get_path("stdlib")), ())
         return
@@ -225,7 +225,7 @@ def _sources(package: str) -> Iterator[tuple[tuple[str, ...], Path]]:
     except (ImportError, ValueError):
         spec = None
     if spec is None:
-        _log.info("package %s is not installed: passed over", package)
+        _log.info("package %s is not installed: skipped", package)
     elif spec.submodule_search_locations is not None:
         for folder in spec.submodule_search_locations:
             yield from _modules(Path(folder), (package,))
@@ -243,7 +243,7 @@ def _modules(folder: Path, package: tuple[str, ...]) -> Iterator[tuple[tuple[str
         yield package, folder / "__init__.py"
     for entry in entries:
         name = entry.stem
-        # Folders whose name is no identifier hold no modules: site-packages, for one.
+        # Folders whose name is not an identifier, such as site-packages, hold no modules.
         if not name.isidentifier() or name in _LEFT_OUT or name == "__init__":
             continue
         if entry.suffix == ".py" and not name.startswith("test_") and name != "conftest":
@@ -255,7 +255,7 @@ def _modules(folder: Path, package: tuple[str, ...]) -> Iterator[tuple[tuple[str
 def _docs_of_file(module: tuple[str, ...], path: Path, min_words: int) -> Iterator[PythonDoc]:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the sources: invalid escapes and the like
+            warnings.simplefilter("ignore")  # about invalid escapes and the like in the sources
             tree = ast.parse(path.read_bytes())
     except _UNREADABLE as error:
         _log.info("file %s cannot be parsed: %s", path, error)
@@ -279,8 +279,8 @@ def _scopes(
 ) -> Iterator[tuple[_Scope, tuple[str, ...], tuple[str, ...]]]:
     """Yield everything that may have a docstring, from top to bottom of the file.
 
-    With it come the names of what encloses it and its own, below the module, and those of the
-    classes among them. The way is kept on a stack: long chains of `elif` nest deeply.
+    Each scope comes with its path below the module, and with the classes on that path. An explicit
+    stack replaces recursion, because long chains of `elif` nest deeply.
     """
     stack: list[tuple[ast.AST, tuple[str, ...], tuple[str, ...]]] = [(tree, (), ())]
     while stack:
@@ -304,10 +304,10 @@ def _labels(module: tuple[str, ...], classes: tuple[str, ...]) -> tuple[str, ...
 
 
 def _masked(docstring: str, path: tuple[str, ...]) -> str:
-    """Replace every word that is a part of the path, whatever its case and outer underscores."""
+    """Mask every word that is a part of the path, ignoring case and outer underscores."""
     hidden = {part.strip("_").lower() for part in path} - {""}
     text = _WORD.sub(
         lambda word: _MASK if word[0].strip("_").lower() in hidden else word[0], docstring
     )
-    # An escape in a docstring may stand for half a character, which no file could hold.
+    # An escape may produce a lone surrogate, which UTF-8 cannot encode.
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,4 +1,4 @@
-"""Label trees as classifiers of river: one example at a time, labels and features as they come."""
+"""Label trees as river classifiers: one example at a time; labels and features may be new."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ __all__ = ["Classifier", "MultiLabelClassifier"]
 
 
 class _OneByOne:
-    """What both have in common: the online estimator, and the numbers that it knows labels by.
+    """The common base: the online estimator, and the number it uses for each label.
 
-    Labels of river may be anything that can be hashed, and several types at once; the estimator
-    learns their numbers, in order of arrival.
+    river's labels may be any hashable objects, of several types at once; the estimator learns
+    their numbers, assigned in order of arrival.
     """
 
     def __init__(self, estimator: Any = None) -> None:
@@ -39,16 +39,16 @@ class _OneByOne:
 
     @property
     def fitted(self) -> Any:
-        """The estimator that learns, for all that river has no word for.
+        """The underlying estimator, for everything that river's interface does not cover.
 
-        Its labels are numbers, which count those of the stream in order of arrival, from 0.
+        Its labels are numbers, assigned from 0 in order of arrival.
         """
         return self._model
 
     def _learn(
         self, x: Mapping[Any, Any], named: Iterable[Hashable], target: Any, w: float
     ) -> None:
-        """Learn from an example that names these labels; its target is made of their numbers."""
+        """Learn from an example; `target` turns the numbers of the `named` labels into a target."""
         new = (label for label in named if label not in self._numbers)
         arrived = dict(zip(new, count(len(self._names))))
         numbers = ChainMap(arrived, self._numbers)
@@ -57,7 +57,7 @@ class _OneByOne:
         self._numbers |= arrived
 
     def _probabilities(self, x: Mapping[Any, Any]) -> dict[int, float]:
-        """Probability of each label that an example has had, by its number."""
+        """Probability of each label seen so far, by number."""
         if not self._model.__sklearn_is_fitted__() or self._model.n_classes_ == 0:
             return {}
         row = [_row(x)]
@@ -70,13 +70,13 @@ class _OneByOne:
 
 
 class Classifier(_OneByOne, base.Classifier):
-    """A multi-class classifier of river; new classes and features may come at any time.
+    """A multi-class classifier for river; new classes and features may appear at any time.
 
     Parameters
     ----------
     estimator : classifier with ``partial_fit``, optional
-        An `OnlinePLTClassifier`, as it comes by default, a `LOMTreeClassifier` or a
-        `MemoryTreeClassifier`. It is cloned.
+        An `OnlinePLTClassifier` (the default, with default parameters), a `LOMTreeClassifier` or
+        a `MemoryTreeClassifier`. It is cloned.
 
     Examples
     --------
@@ -108,7 +108,7 @@ class Classifier(_OneByOne, base.Classifier):
         self._learn(x, [y], lambda numbers: numbers[y], w)
 
     def predict_one(self, x: dict[Any, Any], **_: Any) -> Any:
-        """The most probable class; None before the first example.
+        """Return the most probable class; None before the first example.
 
         Parameters
         ----------
@@ -119,7 +119,7 @@ class Classifier(_OneByOne, base.Classifier):
         return self._names[self._model.predict([_row(x)])[0]]
 
     def predict_proba_one(self, x: dict[Any, Any], **_: Any) -> dict[Any, float]:
-        """The probability of every class seen so far; they sum to 1.
+        """Return the probability of every class seen so far; they sum to 1.
 
         Parameters
         ----------
@@ -139,12 +139,12 @@ class Classifier(_OneByOne, base.Classifier):
 
 
 class MultiLabelClassifier(_OneByOne, base.MultiLabelClassifier):
-    """A multi-label classifier of river, in which targets are dicts of label to truth value.
+    """A multi-label classifier for river, whose targets are dicts of label to truth value.
 
     Parameters
     ----------
     estimator : classifier with ``partial_fit`` that learns sets of labels, optional
-        An `OnlinePLTClassifier`, by default as it comes. It is cloned.
+        An `OnlinePLTClassifier`, by default with default parameters. It is cloned.
 
     Examples
     --------
@@ -165,7 +165,7 @@ class MultiLabelClassifier(_OneByOne, base.MultiLabelClassifier):
         x : dict of feature to number or string
             A string stands for a category.
         y : dict of label to bool
-            Labels that are left out are taken to be false.
+            Omitted labels count as false.
         w : float
             How much the example counts.
 
@@ -178,7 +178,7 @@ class MultiLabelClassifier(_OneByOne, base.MultiLabelClassifier):
         self._learn(x, y, lambda numbers: [numbers[label] for label in there], w)
 
     def predict_one(self, x: dict[Any, Any], **_: Any) -> dict[Any, bool]:
-        """Whether each label seen so far is there, by the estimator's thresholds.
+        """Predict for every label seen so far whether it applies, by the estimator's thresholds.
 
         Parameters
         ----------
@@ -191,7 +191,7 @@ class MultiLabelClassifier(_OneByOne, base.MultiLabelClassifier):
         return {label: number in there for label, number in self._numbers.items()}
 
     def predict_proba_one(self, x: dict[Any, Any], **_: Any) -> dict[Any, dict[bool, float]]:
-        """The probability of every label seen so far, and of its absence.
+        """Return the probability of every label seen so far, and of its absence.
 
         Parameters
         ----------
@@ -205,9 +205,9 @@ class MultiLabelClassifier(_OneByOne, base.MultiLabelClassifier):
 
 
 def _row(x: Mapping[Any, Any]) -> dict[str, Any]:
-    """Features by name; those that are no strings, such as numbers of columns, by what they print.
+    """Return the features by name; names that are not strings are replaced by their repr.
 
-    In sorted order, so that the order within a dict cannot decide on the last bits of a sum.
+    They are sorted, so that the order of the dict cannot change the last bits of a sum.
     """
     named = ((name if isinstance(name, str) else repr(name), value) for name, value in x.items())
     return dict(sorted(named, key=itemgetter(0)))

@@ -21,7 +21,7 @@ Run = Callable[..., Result]
 
 
 def text_examples(number: int, *, labels: Sequence[str] = LABELS, seed: int = 0) -> list[Any]:
-    """Texts whose words tell their labels: five words a label, mixed with common ones."""
+    """Texts whose words reveal their labels: five words per label, mixed with common ones."""
     chance = random.Random(seed)
     examples = []
     for _ in range(number):
@@ -39,7 +39,7 @@ def write_jsonl(path: Path, examples: Sequence[Any]) -> Path:
 
 
 def write_xmlc(path: Path, number: int = 300, *, seed: int = 0, header: bool = True) -> Path:
-    """Rows whose features 3·l, 3·l+1 and 3·l+2 tell label l; some rows have no label."""
+    """Rows whose features 3·l, 3·l+1 and 3·l+2 indicate label l; some rows have no label."""
     chance = random.Random(seed)
     lines = [f"{number} 61 20"] if header else []
     for row in range(number):
@@ -100,7 +100,7 @@ def vector_model(run: Run, vectors: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sequence[str]]:
-    """The beginning of a command: a process that need not import scikit-learn."""
+    """The first words of a command, run in a process that need not import scikit-learn."""
     address = tmp_path_factory.mktemp("warm") / "socket"
     script = str(Path(__file__).with_name("warm.py"))
     command = [sys.executable, script, str(address)]
@@ -118,7 +118,7 @@ def start(warm: Sequence[str]) -> Iterator[Callable[..., subprocess.Popen[bytes]
 
         def popen(*words: str | Path, **options: Any) -> subprocess.Popen[bytes]:
             command = [*warm, *map(str, words)]
-            # Buffered, as users have it: what fails at the last flush must show.
+            # Buffered, as for users: a failure of the last flush must be reported.
             kept = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
             pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
             options = {**pipes, "env": kept, **options}

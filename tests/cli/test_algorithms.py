@@ -50,7 +50,7 @@ def test_how_many_trees_are_averaged(run: Any, tmp_path: Path) -> None:
     refused = run("train", "--algorithm", "lomtree", "--trees", "3", data, "-o", model, status=1)
     assert "an algorithm that averages trees: online-plt, plt" in refused.stderr
     refused = run("train", "--set", "n_trees=3", data, "-o", model, status=1)
-    assert "give it by the option --trees" in refused.stderr
+    assert "use the option --trees instead" in refused.stderr
 
 
 def test_vectors_to_begin_with_come_from_a_file(run: Any, tmp_path: Path) -> None:

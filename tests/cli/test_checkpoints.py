@@ -1,4 +1,4 @@
-"""Learning that is killed, again and again, comes to the same bytes as learning that is not."""
+"""Learning that is killed and resumed repeatedly gives the same bytes as uninterrupted learning."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="forks, and kill
 
 OFTEN = ("--checkpoint", "1e-9", "--json")
 
-#: What touches a file: a kill comes before one of these.
+#: Operations on files; a kill comes before one of these.
 STEPS = {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "shutil.rmtree"}
 
 
@@ -102,7 +102,7 @@ def test_learning_on_is_resumed_too(
     model.write_bytes((tmp_path / "first.lg").read_bytes())
     words = ("learn", model, second, *OFTEN)
     assert killed_before(40, run, words)
-    assert "goes on after" in run(*words).stderr
+    assert "resuming after" in run(*words).stderr
     run("learn", tmp_path / "first.lg", second)
     assert model.read_bytes() == (tmp_path / "first.lg").read_bytes()
 
@@ -132,7 +132,7 @@ def test_nothing_is_learnt_twice_after_a_stop_while_the_model_is_written(
     killed_at("remove", run, words)
     assert model.read_bytes() == (tmp_path / "once.lg").read_bytes() != before
     again = run(*words)
-    assert "20 examples were learnt before a stop" in again.stderr
+    assert "an earlier run already learnt these 20 examples" in again.stderr
     assert told(again)["examples"] == told_once["examples"]
     assert model.read_bytes() == (tmp_path / "once.lg").read_bytes()
     assert not (tmp_path / ".model.lg.partial").exists()
@@ -149,12 +149,12 @@ def test_only_what_is_written_was_learnt_and_by_that_command_alone(
     before = model.read_bytes()
     run(*words, "-o", tmp_path / "once.lg")
     killed_at("remove", run, words)
-    model.write_bytes(before)  # as if the stop had come before it was written
-    assert "were learnt before" not in run(*words).stderr
+    model.write_bytes(before)  # as if the process had stopped before writing it
+    assert "already learnt" not in run(*words).stderr
     assert model.read_bytes() == (tmp_path / "once.lg").read_bytes()
     model.write_bytes(before)
     killed_at("remove", run, words)
-    assert "were learnt before" not in run("learn", model, first).stderr
+    assert "already learnt" not in run("learn", model, first).stderr
     assert model.read_bytes() not in (before, (tmp_path / "once.lg").read_bytes())
 
 
@@ -164,7 +164,7 @@ def test_a_file_that_is_replaced_while_another_process_is_waited_for(
     rows, model = write_xmlc(tmp_path / "rows.xmlc", 30), tmp_path / "m.lg"
     given = _checkpoints.Checkpoints(str(model), {"data": str(rows), "jobs": 1}, 10)
     write_xmlc(rows, 31)
-    with pytest.raises(DataError, match=f"{rows}: was replaced meanwhile"), given:
+    with pytest.raises(DataError, match=f"{rows}: this file was replaced"), given:
         pass
     run("train", rows, "-o", model)
 
@@ -208,13 +208,13 @@ def test_a_full_disk_costs_nothing_that_was_learnt(run: Run, tmp_path: Path) -> 
     assert told[-1] == f"error: {model}: file too large"
     assert not model.exists()
     assert not list(tmp_path.glob(".*[0-9a-f].partial"))
-    assert "goes on after" in run("train", rows, "-o", model, *OFTEN).stderr
+    assert "resuming after" in run("train", rows, "-o", model, *OFTEN).stderr
     assert model.read_bytes() == expected
 
 
 def test_a_worker_does_not_keep_what_it_was_forked_with_locked(tmp_path: Path) -> None:
     with Unfinished(tmp_path / "m.lg") as unfinished:
-        unfinished.begin({})  # so that the file with the lock stays
+        unfinished.begin({})  # so that the lock file stays
         runs, tell = os.pipe()
         child = os.fork()
         if child == 0:
@@ -240,7 +240,7 @@ def test_a_lock_that_was_removed_before_it_was_taken_is_none(
     def late(path: Path, refusal: str) -> Any:
         taken.append(real(path, refusal))
         if len(taken) == 1:
-            path.unlink()  # by the process that had it before
+            path.unlink()  # by the process that held it before
         return taken[-1]
 
     monkeypatch.setattr(_unfinished, "locked", late)
@@ -260,7 +260,7 @@ def test_what_another_command_has_left_goes_and_halves_of_this_one(tmp_path: Pat
 
 
 def test_the_latest_has_learnt_most(tmp_path: Path) -> None:
-    """A kill before the earlier one is removed leaves two."""
+    """A kill before the previous checkpoint is removed leaves two."""
     rows = write_xmlc(tmp_path / "rows.xmlc", 3)
     options = {"data": str(rows), "jobs": 1}
     model = OnlinePLTClassifier(random_state=0).partial_fit([[1.0]], ["a"])
@@ -286,7 +286,7 @@ def test_another_command_begins_anew(run: Run, tmp_path: Path) -> None:
     write_xmlc(rows, 60, seed=1)
     assert "goes on" not in run(*words).stderr
     assert killed_before(40, run, (*words, *OFTEN))
-    assert "goes on after" in run(*words, "--jobs", 2, "--json").stderr
+    assert "resuming after" in run(*words, "--jobs", 2, "--json").stderr
 
 
 def test_where_there_are_none(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -316,7 +316,7 @@ def test_a_checkpoint_that_cannot_be_written_is_no_failure(
     monkeypatch.setattr(OnlinePLTClassifier, "save", fail)
     rows = write_xmlc(tmp_path / "rows.xmlc", 30)
     told = run("train", rows, "-o", tmp_path / "m.lg", *OFTEN, status=1).stderr
-    assert "warning: no checkpoint after 1 example: 1.lg: no space left on device\n" in told
+    assert "warning: cannot write a checkpoint after 1 example: 1.lg: no space left on device\n" in told
     left = {path.name for path in (tmp_path / ".m.lg.partial").iterdir()}
     assert left == {"request.json", "lock"}
 
@@ -326,12 +326,12 @@ def test_a_checkpoint_that_cannot_be_read_is_left_aside(run: Run, tmp_path: Path
     words = ("train", rows, "-o", model, *OFTEN)
     run(*words)
     whole = model.read_bytes()
-    for damaged, expected in [("*.lg", "cut short"), ("[0-9]*.json", "Expecting value")]:
+    for damaged, expected in [("*.lg", "is truncated"), ("[0-9]*.json", "Expecting value")]:
         assert killed_before(40, run, words)
         for left in (tmp_path / ".m.lg.partial").glob(damaged):
             os.truncate(left, 0 if left.suffix == ".json" else 1000)
         told = run(*words).stderr
-        assert "warning: learning begins anew, since its checkpoint cannot be read" in told
+        assert "warning: starting over, since the checkpoint cannot be read" in told
         assert expected in told
         assert model.read_bytes() == whole
 

@@ -14,7 +14,7 @@ from labelgrove._parameters import size_from
 def test_a_copy_predicts_the_same(run: Any, text_model: Path, texts: Path, tmp_path: Path) -> None:
     small = tmp_path / "small.lg"
     result = run("compact", text_model, "-o", small, "--data", texts)
-    assert "P@1" in result.stdout and "float32, none below 0" in result.stdout
+    assert "P@1" in result.stdout and "float32, no weight below 0" in result.stdout
     outputs = (run("predict", model, texts).stdout.splitlines() for model in (text_model, small))
     for before, after in zip(*(map(json.loads, lines) for lines in outputs), strict=True):
         assert before["labels"] == after["labels"]
@@ -39,7 +39,7 @@ def test_a_size_and_a_type(run: Any, text_model: Path, texts: Path, tmp_path: Pa
     assert len(report["precision_after"]) == 3
     facts = json.loads(run("info", small, "--json").stdout)
     assert facts["compaction"]["dtype"] == "float16"
-    assert "float16, none below" in run("info", small).stdout
+    assert "float16, no weight below" in run("info", small).stdout
 
 
 def test_numbered_features_too(run: Any, vector_model: Path, tmp_path: Path) -> None:

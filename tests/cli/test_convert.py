@@ -36,7 +36,7 @@ def test_texts_are_converted(run: Any, texts: Path, tmp_path: Path) -> None:
 
 def test_a_folder_that_is_no_data_set_is_kept(run: Any, texts: Path, tmp_path: Path) -> None:
     result = run("convert", texts, "-o", tmp_path, status=1)
-    assert "is there and is no data set" in result.stderr
+    assert "exists and is not a data set" in result.stderr
 
 
 def test_data_learnt_in_pieces_give_the_same_model(run: Any, tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_data_learnt_in_pieces_give_the_same_model(run: Any, tmp_path: Path) -> 
     assert json.loads(told)["examples"] == 300
     assert models[0].read_bytes() == models[1].read_bytes()
     for arguments, message in (
-        ((data, *train, "--memory", "1GB"), "expected a folder that labelgrove convert"),
+        ((data, *train, "--memory", "1GB"), "expected a folder written by labelgrove convert"),
         ((folder, *train, "--memory", "1MB"), "expected an integer from 500000000"),
         ((folder, *train, "--memory", "lots"), "--memory lots: expected a size"),
         ((folder, "--memory", "1GB"), "expected --algorithm plt"),

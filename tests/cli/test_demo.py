@@ -18,7 +18,7 @@ from labelgrove.datasets import PythonDoc
 
 @pytest.fixture
 def some_docs(monkeypatch: pytest.MonkeyPatch) -> list[PythonDoc]:
-    """Docstrings of ten classes whose words tell them, in place of those installed."""
+    """Docstrings of ten classes with telling words, in place of the installed ones."""
     docs = [
         PythonDoc(
             name=f"pack.module{i % 10}.Class.method{i}",
@@ -43,7 +43,7 @@ def test_the_demo_learns_tests_and_says_what_to_type(run: Any, tmp_path: Path) -
     assert "docstrings  labels     P@1  recent" in shown
     assert "540 docstrings, 21 labels, one pass" in shown
     assert "60 docstrings:  P@1 100.0%   P@3 100.0%   P@5 60.0%" in shown
-    assert shown.count("belongs to  pack   pack.module") == 4
+    assert shown.count("labels      pack   pack.module") == 4
     assert "✓ pack 0.9" in shown
     assert "✓ pack.module" in shown
     assert "· pack.module" in shown
@@ -73,7 +73,7 @@ def test_numbers_of_the_table(run: Any, some_docs: list[PythonDoc], tmp_path: Pa
 
 def test_real_docstrings(run: Any, tmp_path: Path) -> None:
     shown = run("demo", "--limit", "200", "-o", tmp_path / "m.lg").stdout
-    assert "Docstrings that it has never seen" in shown
+    assert "Docstrings it has never seen" in shown
     assert labelgrove.load(tmp_path / "m.lg").examples_seen_ > 150
 
 

@@ -24,7 +24,7 @@ def test_the_figures_are_those_of_the_library(
     run: Any, vectors: Path, vector_model: Path, tmp_path: Path
 ) -> None:
     test = tmp_path / "test.txt"
-    # A label never learnt, and a row without labels, beside rows that are known.
+    # A label never learnt and a row without labels, among known rows.
     test.write_text(vectors.read_text().split("\n", 1)[1].replace("\n3 ", "\n19,77 "))
     found = measured(run, vector_model, test, "--format", "xmlc")
     model = labelgrove.load(vector_model)
@@ -87,7 +87,7 @@ def test_a_label_that_is_minus_one_is_no_missing_place() -> None:
 def test_several_passes_bend_neither_the_propensities_nor_the_second_stage(
     run: Any, vectors: Path, vector_model: Path, tmp_path: Path
 ) -> None:
-    # Each row gets one more label than its features tell, so that the figures are not perfect.
+    # Each row gets one label more than its features indicate, so that the figures are not perfect.
     rows = vectors.read_text().splitlines()
     more = [f"{i % 20},{row}" if row[0] != " " else row for i, row in enumerate(rows[1:])]
     vectors.write_text("\n".join([rows[0], *more]))
@@ -136,7 +136,7 @@ def test_labels_must_be_there(run: Any, text_model: Path) -> None:
 
 @pytest.fixture
 def sparse(run: Any, tmp_path: Path) -> Path:
-    """A model of three labels whose best label of row i is i, and its data."""
+    """A model of three labels that ranks label i first for row i, and its data."""
     data = tmp_path / "t.txt"
     data.write_text("3 3 3\n0,1 0:1\n1 1:1\n2 2:1\n")
     run("train", data, "-o", tmp_path / "m.lg", "--passes", "20", "--set", "replay=0")
@@ -176,7 +176,7 @@ def test_filter_pairs_are_left_out_of_predictions_and_of_tuning(run: Any, sparse
     assert [len(row) for row in predicted("-k", "2")] == [2, 1, 2]
     assert [set(row) for row in predicted("--threshold", "0")] == [{1, 2}, {0}, {0, 1, 2}]
     tuned = run("tune", model, sparse, "--filter-pairs", pairs, "--json", "-o", model).stdout
-    # Of the four true labels those of rows 0 and 1 do not count.
+    # Of the four true labels, those of rows 0 and 1 do not count.
     assert json.loads(tuned)["true_labels"] == 2
 
 
@@ -189,10 +189,10 @@ def test_official_propensities_and_those_of_other_parameters(run: Any, sparse: P
     assert found["psp@1"] in (pytest.approx((1 + 4 + 1) / 9), pytest.approx((4 + 4 + 1) / 9))
     file.write_text("1\n4\n")
     failed = run("eval", model, sparse, "--inverse-propensities", file, status=1)
-    assert "have none for the label 2" in failed.stderr
+    assert "lack label 2" in failed.stderr
     file.write_text("1\n0.5\n")
     failed = run("eval", model, sparse, "--inverse-propensities", file, status=1)
-    assert "inv_prop.txt:2: found '0.5'; expected a number from 1 on" in failed.stderr
+    assert "inv_prop.txt:2: found '0.5'; expected a number of at least 1" in failed.stderr
     failed = run("eval", model, sparse, "--propensity", "0.5", status=1)
     assert "--propensity 0.5: expected two numbers" in failed.stderr
 

@@ -36,7 +36,7 @@ def test_a_label_that_is_not_predicted(run: Any, text_model: Path) -> None:
     assert (one["label"], one["predicted"]) == ("topic-20", False)
     assert one["fallen_out"]["needed"] == pytest.approx(0.4)
     result = run("explain", text_model, *words, "--thresholds", status=1)
-    assert "this model has none" in result.stderr
+    assert "this model has no thresholds" in result.stderr
 
 
 def test_a_row_of_a_file(run: Any, vector_model: Path, text_model: Path, tmp_path: Path) -> None:
@@ -58,13 +58,13 @@ def test_what_is_wrong_is_said(
     data = tmp_path / "one.txt"
     data.write_text("1 61 20\n1 3:1\n")
     for words, part in (
-        ([text_model], "--text TEXT or as --row N"),
-        ([text_model, data], "--text TEXT or as --row N"),
+        ([text_model], "--text TEXT or DATA with --row N"),
+        ([text_model, data], "--text TEXT or DATA with --row N"),
         ([vector_model, "--text", "words"], "numbered features"),
-        ([vector_model, data, "--row", 2], "no more than 1 example"),
-        ([vector_model, data, "--row", 1, "--label", "x"], "whole number"),
+        ([vector_model, data, "--row", 2], "contains only 1 example"),
+        ([vector_model, data, "--row", 1, "--label", "x"], "expected an integer"),
         ([vector_model, data, "--row", 1, "--label", 99], "99 is not known"),
-        ([text_model, data, "--row", 1], "learnt from text"),
+        ([text_model, data, "--row", 1], "expected text, as in"),
     ):
         result = run("explain", *words, status=1)
         assert part in " ".join(result.stderr.split())
@@ -101,4 +101,4 @@ def test_the_leaves_of_a_forest(run: Any, classes: Path, tmp_path: Path) -> None
     )["labels"]
     assert len(one["leaves"]) > 0
     result = run("predict", model, classes, "--beam", 2, status=1)
-    assert "LdSMClassifier searches nothing that a beam" in " ".join(result.stderr.split())
+    assert "LdSMClassifier does not search its trees" in " ".join(result.stderr.split())

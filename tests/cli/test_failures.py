@@ -61,7 +61,7 @@ def test_a_failure_is_one_sentence_and_a_status(
 def test_a_fault_of_our_own_asks_for_a_report() -> None:
     result = runner.invoke(application(lambda: ZeroDivisionError("division")), ["run"])
     assert result.exit_code == 1
-    assert result.stderr.startswith("error: this is a fault of LabelGrove itself (ZeroDivision")
+    assert result.stderr.startswith("error: internal error (ZeroDivision")
     assert "--debug" in result.stderr
     assert "Traceback" not in result.stderr
 

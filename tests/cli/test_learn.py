@@ -25,7 +25,7 @@ def test_learning_on_is_as_if_it_had_never_stopped(
 def test_new_labels_are_welcome(run: Any, text_model: Path, make_texts: Any) -> None:
     more = make_texts("more.jsonl", 120, labels=["topic-00", "new-a", "new-b"])
     result = run("learn", text_model, more)
-    assert "42 (2 of them new)" in result.stdout
+    assert "42 (2 new)" in result.stdout
     classes = labelgrove.load(text_model).classes_.tolist()
     assert len(classes) == 42 and {"new-a", "new-b"} <= set(classes)
     found = [
@@ -72,14 +72,14 @@ def test_data_of_the_other_kind_is_refused(
     data = vectors if model == "text_model" else texts
     result = run("learn", request.getfixturevalue(model), data, status=1)
     assert str(data) in result.stderr
-    assert "but the model has learnt from" in result.stderr
+    assert "as in the model's training data" in result.stderr
 
 
 def test_a_model_for_prediction_does_not_take_the_place_of_one_that_learns(
     run: Any, text_model: Path, texts: Path, tmp_path: Path
 ) -> None:
     result = run("learn", text_model, texts, "--for-prediction", status=1)
-    assert "--for-prediction needs -o" in result.stderr
+    assert "--for-prediction: expected -o as well" in result.stderr
     run("learn", text_model, texts, "--for-prediction", "-o", tmp_path / "small.lg")
 
 
@@ -124,14 +124,14 @@ def test_a_multi_class_model_refuses_other_rows_by_line(
     data.write_text("0 0:1\n1,2 1:1\n")
     before = class_model.read_bytes()
     result = run("learn", class_model, data, status=1)
-    assert f"{data}:2: 2 labels found where" in result.stderr
+    assert f"{data}:2: found 2 labels; expected exactly one" in result.stderr
     assert class_model.read_bytes() == before
 
 
 def test_labels_of_another_type_are_refused_by_place(
     run: Any, vector_model: Path, tmp_path: Path
 ) -> None:
-    # Saved from Python with words for labels, but fed with a file that numbers them.
+    # Saved from Python with words as labels, but fed a file with numbered labels.
     X = np.eye(3, dtype=np.float32)
     path = tmp_path / "words.lg"
     labelgrove.OnlinePLTClassifier().fit(X, [["a"], ["b"], ["c"]]).save(path)
@@ -141,7 +141,7 @@ def test_labels_of_another_type_are_refused_by_place(
     assert f"{data}, lines 1 to 1: " in result.stderr
     assert result.stderr.count("\n") == 1
     result = run("eval", path, data, status=1)
-    assert "y: found labels such as 0; the model's are such as 'a'" in result.stderr
+    assert "y: found labels such as 0, but the model has labels such as 'a'" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_a_batch_model_goes_on_online(
     assert isinstance(labelgrove.load(model).classifier_, labelgrove.PLTClassifier)
     more = make_texts("more.jsonl", 120, labels=["topic-00", "new-a"])
     result = run("learn", model, more, "-o", tmp_path / "online.lg")
-    assert "41 (1 of them new)" in result.stdout
+    assert "41 (1 new)" in result.stdout
     online = labelgrove.load(tmp_path / "online.lg")
     assert isinstance(online.classifier_, labelgrove.OnlinePLTClassifier)
     assert online.examples_seen_ == 520

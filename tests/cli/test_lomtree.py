@@ -1,4 +1,4 @@
-"""The commands with a model that is no label tree and learns one class an example."""
+"""The commands with a model that is not a label tree and learns one class per example."""
 
 from __future__ import annotations
 
@@ -46,4 +46,4 @@ def test_sets_of_labels_are_refused(run: Any, tmp_path: Path) -> None:
     path = tmp_path / "sets.txt"
     path.write_text("2 2 2\n0 0:1\n0,1 1:1\n")
     result = run("train", path, "--algorithm", "lomtree", "-o", tmp_path / "no.lg", status=1)
-    assert "sets.txt:3: 2 labels found" in result.stderr
+    assert "sets.txt:3: found 2 labels" in result.stderr

@@ -38,7 +38,7 @@ def test_all_above_a_threshold(run: Any, vectors: Path, vector_model: Path) -> N
     for row, ranking in zip(found, best, strict=True):
         above = [pair for pair in zip(*ranking.values(), strict=True) if pair[1] >= 0.05]
         assert row["scores"] == [score for _, score in above]
-        assert sorted(zip(*row.values(), strict=True)) == sorted(above)  # equals in any order
+        assert sorted(zip(*row.values(), strict=True)) == sorted(above)  # ties in any order
     assert {len(row["labels"]) for row in found} > {1, 2}
 
 
@@ -72,7 +72,7 @@ def test_a_list_of_allowed_labels(run: Any, texts: Path, text_model: Path, tmp_p
         "topic-07",
     }
     assert result.stderr.startswith("warning: ")
-    assert "one label is unknown to the model and left out, first 'nowhere'" in result.stderr
+    assert "ignoring one label unknown to the model, first 'nowhere'" in result.stderr
 
 
 def test_allowed_labels_that_are_numbers(
@@ -138,7 +138,7 @@ def test_labels_are_written_as_they_are(run: Any, tmp_path: Path) -> None:
     ("words", "status", "message"),
     [
         (["--beam", "0"], 2, "--beam"),
-        (["--beam", "9", "--threshold", "0.5"], 1, "--beam goes with -k"),
+        (["--beam", "9", "--threshold", "0.5"], 1, "--beam: expected -k"),
         (["-k", "0"], 2, "-k"),
         (["--threshold", "1.5"], 2, "--threshold"),
         (["--limit", "0"], 2, "--limit"),
@@ -164,5 +164,5 @@ def test_a_text_needs_no_file(
     plain = run("predict", text_model, "-", "-k", 2, input="word1 word2\n\nword3\n").stdout
     assert plain == found
     for words in ((), ("--text", "a", "b.jsonl")):
-        assert "either as DATA (- for" in run("predict", text_model, *words, status=1).stderr
+        assert "expected either DATA (- for" in run("predict", text_model, *words, status=1).stderr
     assert "numbered features" in run("predict", vector_model, "--text", "a", status=1).stderr

@@ -1,4 +1,4 @@
-"""Real processes: pipes that break, disks that are full, Ctrl-C, terminals wide and narrow."""
+"""Real processes: broken pipes, full disks, Ctrl-C, wide and narrow terminals."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ Start = Callable[..., subprocess.Popen[bytes]]
 
 
 class Terminal:
-    """A pseudo-terminal that a process may have as its standard error or output."""
+    """A pseudo-terminal for the standard error or output of a process."""
 
     def __init__(self, columns: int) -> None:
         self._master, self.slave = pty.openpty()
         fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         self._seen = b""
-        # A terminal always takes what is written: who writes to one that is full would wait.
+        # Keep reading: a process that writes to a full terminal would block.
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -59,7 +59,7 @@ class Terminal:
             time.sleep(0.01)
 
     def close(self) -> str:
-        """Say what was shown, once no process uses the terminal any more."""
+        """Return what was shown once no process uses the terminal any more."""
         os.close(self.slave)
         self._reader.join(60)
         os.close(self._master)
@@ -146,7 +146,7 @@ def test_closed_standard_input_matters_only_where_it_is_to_be_read(
 
 
 def test_no_progress_line_without_a_terminal(start: Start, texts: Path, tmp_path: Path) -> None:
-    # Colours that are forced make no terminal of a file.
+    # Forced colours do not turn a file into a terminal.
     process = start("train", texts, "-o", tmp_path / "m.lg", env=environment(FORCE_COLOR="1"))
     output, errors = process.communicate()
     assert process.returncode == 0
@@ -157,7 +157,7 @@ def test_no_progress_line_without_a_terminal(start: Start, texts: Path, tmp_path
 def on_terminal(
     start: Start, columns: int, *words: str | Path, **changes: str
 ) -> tuple[str, bytes]:
-    """Run with a terminal as standard error; give what it showed, and the output."""
+    """Run with a terminal as standard error; return what it showed, and the output."""
     screen = Terminal(columns)
     process = start(*words, stderr=screen.slave, env=environment(**changes))
     output, _ = process.communicate()
@@ -177,7 +177,7 @@ def test_progress_on_a_terminal(start: Start, texts: Path, tmp_path: Path) -> No
     for part in ("pass 2/2", "400/400", "P@1 ", "40 labels", "/s", "\x1b["):
         assert part in shown
     assert longest_line(shown) <= 100
-    # The line is wiped away at the end, and the cursor is there again.
+    # At the end the line is cleared and the cursor visible again.
     assert shown.rstrip().endswith(("\x1b[2K", "\x1b[?25h"))
     assert "\x1b[?25h" in shown
 
@@ -223,7 +223,7 @@ def test_a_tree_fits_the_screen(start: Start, tmp_path: Path) -> None:
 
 
 def interrupted(start: Start, examples: bytes, shown: str, *words: str | Path) -> tuple[int, str]:
-    """Feed a stream, wait until something is shown, press Ctrl-C; give status and screen."""
+    """Feed a stream, wait until something is shown, press Ctrl-C; return status and screen."""
     screen = Terminal(200)
     process = start(
         *(*words, "--format", "jsonl"),
@@ -293,7 +293,7 @@ def test_the_demo_is_alive_on_a_terminal(start: Start, tmp_path: Path) -> None:
     assert process.wait(60) == 0
     shown = screen.close()
     assert "█" in shown
-    assert "\x1b[2K" in shown  # drawn again in its place
+    assert "\x1b[2K" in shown  # redrawn in place
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "\r", shown)
     lines = [line for line in re.split(r"[\r\n]", plain) if "labelgrove" not in line]
     assert max(map(len, lines)) <= 100
@@ -305,4 +305,4 @@ def test_a_port_in_use_is_one_sentence(start: Start, tmp_path: Path) -> None:
         serving = start("serve", tmp_path, "--port", str(port))
         _, stderr = serving.communicate(timeout=60)
     assert serving.returncode == 1
-    assert f"error: 127.0.0.1:{port}: cannot be listened at; is it in use?" in stderr.decode()
+    assert f"error: cannot listen on 127.0.0.1:{port}; is it already in use?" in stderr.decode()

@@ -15,7 +15,7 @@ def test_training_leaves_a_page_and_the_same_model(run: Any, texts: Path, tmp_pa
     assert after["progressive_p@1"] == pytest.approx(before["progressive_p@1"])
     assert told.read_bytes() == plain.read_bytes()
     html = page.read_text()
-    assert "told, learning texts.jsonl" in html and "A new label is recognised" in html
+    assert "told, learning texts.jsonl" in html and "New labels recognised" in html
 
 
 @pytest.mark.slow
@@ -25,7 +25,7 @@ def test_going_on_learning_knows_what_is_new(
     page = tmp_path / "page.html"
     more = make_texts("more.jsonl", 60, labels=["topic-01", "fresh-1", "fresh-2"], seed=2)
     run("learn", text_model, more, "--progressive", page)
-    assert "<dt>new among them</dt><dd>2</dd>" in page.read_text()
+    assert "<dt>new labels</dt><dd>2</dd>" in page.read_text()
 
 
 def test_a_page_that_cannot_be_written_is_refused_before_learning(
@@ -34,7 +34,7 @@ def test_a_page_that_cannot_be_written_is_refused_before_learning(
     model = tmp_path / "model.lg"
     for page, part in (
         (tmp_path, "folder"),
-        (texts, "overwritten"),
+        (texts, "would overwrite"),
         (tmp_path / "no" / "x", "no such"),
     ):
         result = run("train", texts, "-o", model, "--progressive", page, status=1)

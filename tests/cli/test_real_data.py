@@ -37,7 +37,7 @@ def test_a_real_data_set_from_end_to_end(
     assert (train["examples"], test["examples"]) == examples
     assert train["labels"] == labels
     assert test["p@1"] > least
-    # Learning is harder than the test at its end, but it is no other task.
+    # Progressive validation is harder than the final test, but it is the same task.
     assert 0.75 * test["p@1"] < train["progressive_p@1"] < test["p@1"]
     words = ("predict", model, data_folder / name / f"test.{suffix}", "--threshold", "0.3")
     lines = run(*words).stdout.splitlines()

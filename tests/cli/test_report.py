@@ -13,7 +13,7 @@ def test_a_page_is_written(run: Any, text_model: Path, make_texts: Any, tmp_path
     assert "50" in shown and "page.html (" in shown
     html = page.read_text()
     assert "text on test.jsonl" in html and 'data-chart="rings"' in html
-    assert "What has changed" not in html
+    assert "Compared with" not in html
 
 
 @pytest.mark.slow
@@ -24,15 +24,15 @@ def test_two_models_are_compared(
     run("train", vectors, "-o", other, "--limit", 60)
     run("report", vector_model, vectors, "--compare", other, "-o", page)
     html = page.read_text()
-    assert "What has changed" in html and "Against other" in html
+    assert "Compared with other on the same examples" in html
 
 
 def test_what_is_wrong_is_said(run: Any, text_model: Path, vectors: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     for words, part in (
-        ([text_model, vectors, "-o", page], "learnt from text"),
+        ([text_model, vectors, "-o", page], "expected text, as in"),
         ([text_model, vectors, "-o", tmp_path], "folder"),
-        ([text_model, vectors, "-o", vectors], "overwritten"),
+        ([text_model, vectors, "-o", vectors], "would overwrite"),
         ([text_model, tmp_path / "none.jsonl", "-o", page], "none.jsonl"),
     ):
         result = run("report", *words, status=1)

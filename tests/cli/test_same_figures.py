@@ -1,4 +1,4 @@
-"""One model on one set of examples has one set of figures, whoever is asked."""
+"""Every command and function reports the same figures for one model and one set of examples."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TIMES = {"seconds", "examples_per_second"}
 
 
 def made(n: int, seed: int) -> tuple[csr_array, list[list[int]]]:
-    """Noisy rows: the later a label, the rarer; some rows have none."""
+    """Noisy rows: later labels are rarer; some rows have none."""
     chance = np.random.default_rng(seed)
     X, rows = np.zeros((n, 30), np.float32), []
     for i in range(n):
@@ -72,7 +72,7 @@ def test_report_command_and_python_agree(run: Any, model: Any, tmp_path: Path) -
 
 def test_the_definitions_of_f1(model: Any) -> None:
     X, Y = made(200, 2)
-    Y = [[label for label in row if label != 3] for row in Y]  # known, and nowhere true
+    Y = [[label for label in row if label != 3] for row in Y]  # known, but never true
     truth = np.zeros((len(Y), model.n_classes_))
     column = {label: i for i, label in enumerate(model.classes_.tolist())}
     for i, row in enumerate(Y):
@@ -105,7 +105,7 @@ def test_classes_that_exclude_one_another(run: Any, tmp_path: Path) -> None:
 
 
 class Certain(BaseEstimator):
-    """Gives 0.7, in single precision, to its one label."""
+    """Predicts its only label with score 0.7, in single precision."""
 
     classes_ = np.array(["oak"])
 

@@ -15,7 +15,7 @@ from labelgrove.cli.streams._source import CHUNK_ROWS, Source
 
 @pytest.fixture
 def widening(tmp_path: Path) -> Path:
-    """2,500 rows without a header; row i has the one feature i, so that chunks grow wider."""
+    """2,500 rows without a header; row i has only feature i, so that chunks grow wider."""
     path = tmp_path / "rows.txt"
     path.write_text("".join(f"{i % 7} {i}:{i + 1}\n" for i in range(2500)))
     return path
@@ -52,7 +52,7 @@ def test_shuffled_rows_keep_what_belongs_to_them(widening: Path) -> None:
     first = [i for chunk in chunks for i in chunk.X.indices.tolist()]  # type: ignore[union-attr]
     assert first != sorted(first)
     assert sorted(first) == sorted(again) == list(range(2500))
-    assert first != again  # an order of its own for every pass
+    assert first != again  # every pass has its own order
     for chunk in chunks:
         assert chunk.X is not None
         assert chunk.X.shape[1] == 2500

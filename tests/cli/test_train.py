@@ -80,7 +80,7 @@ def test_several_passes_learn_every_example_as_often(run: Any, texts: Path, tmp_
     )
     once = json.loads(run("train", texts, "-o", tmp_path / "m.lg", "--json").stdout)
     assert (found["examples"], found["passes"]) == (1200, 3)
-    # Later passes see examples again: they must not flatter the progressive figure.
+    # Later passes repeat examples and must not flatter the progressive figure.
     assert found["progressive_p@1"] == once["progressive_p@1"]
 
 
@@ -151,7 +151,7 @@ def test_a_model_for_prediction_is_smaller_and_predicts_the_same(
     ("words", "message"),
     [
         (["--algorithm", "online-plz"], "no such algorithm; did you mean online-plt?"),
-        (["--algorithm", "forest"], "embedding, memory-tree, and auto)"),
+        (["--algorithm", "forest"], "embedding, memory-tree, auto)"),
         (["--set", "alfa=1"], "did you mean alpha?"),
         (["--set", "alpha=2"], "alpha=2: expected"),
         (["--set", "learner=magic"], "learner='magic': expected one of"),
@@ -177,7 +177,7 @@ def test_a_wrong_parameter_is_one_sentence(
     [
         ("missing/m.lg", "missing: no such folder"),
         (".", "this is a folder"),
-        ("-", "cannot be written to standard output"),
+        ("-", "cannot go to standard output"),
         ("loop", "loop: too many levels of symbolic links"),
         ("dangling", "missing: no such folder"),
     ],
@@ -200,7 +200,7 @@ def test_text_settings_do_not_go_with_numbered_features(
 ) -> None:
     words = ("--set", "text.n_features=512")
     result = run("train", vectors, "-o", tmp_path / "m.lg", *words, status=1)
-    assert "not text" in result.stderr
+    assert "expected text; the data holds numbered features" in result.stderr
 
 
 def test_a_malformed_line_is_named_and_nothing_is_written(
@@ -254,7 +254,7 @@ def test_examples_without_any_label_teach_nothing(run: Any, tmp_path: Path) -> N
         assert "label" in failed.stderr
         assert not (tmp_path / "m.lg").exists()
     failed = run("train", data, "-o", tmp_path / "m.lg", status=1)
-    assert "3 examples read, and none of them has a label; no model was written" in " ".join(
+    assert "3 examples read, but none has a label; no model was written" in " ".join(
         failed.stderr.split()
     )
 
@@ -286,7 +286,7 @@ def test_a_model_knows_its_columns(run: Any, tmp_path: Path) -> None:
     found = run("predict", tmp_path / "s.lg", table, "-k", "1").stdout  # it knows them as well
     assert len(found.splitlines()) == 2
     assert "oak" in run("explain", model, table, "--row", "2").stdout.lower()
-    # What has no labels, and what has no columns at all, is read as ever.
+    # Rows without labels and rows without columns are read as usual.
     new, lines = tmp_path / "new.csv", "Herring by the sea\n"
     new.write_text("id,what,about\n1,Herring,the sea\n")
     assert '"fish"' in run("predict", model, new).stdout

@@ -35,7 +35,7 @@ def test_settings_reach_the_builder(run: Any, texts: Path, tmp_path: Path) -> No
 
 
 def test_the_tree_of_texts_follows_their_words(run: Any, texts: Path, tmp_path: Path) -> None:
-    """Labels share no words, so that examples in common are all that makes them alike."""
+    """Labels share no words, so that only common examples make them similar."""
     outputs = [tmp_path / name for name in ("a.json", "b.json", "c.json")]
     for output, kind in zip(outputs, ("pifa", "pifa", "cooccurrence"), strict=True):
         run("tree", "build", texts, "-o", output, "--embeddings", kind, "--set", "max_leaf_size=3")
@@ -135,7 +135,7 @@ def test_stats_of_searches(run: Any, texts: Path, tmp_path: Path) -> None:
     assert found["expected_depth"] == found["expected_blocks"] == 1
     assert found["expected_classifiers"] == 40 and found["arities"] == {"40": 1}
     shown = run("tree", "stats", flat, "--data", texts).stdout
-    assert "opens 1.00 blocks with 40.0 classifiers at least" in shown
+    assert "opens at least 1.00 blocks with 40.0 classifiers" in shown
     assert "1 × 40" in shown
 
 
@@ -156,17 +156,17 @@ def test_failures_are_one_sentence(run: Any, texts: Path, tmp_path: Path) -> Non
     for words, message in (
         ([*build, "--kind", "kmean"], "--kind kmean: no such builder"),
         ([*build, "--set", "arity=1"], "arity=1: expected an integer from 2"),
-        ([*build, "--set", "n_jobs=2"], "give it by the option --jobs"),
+        ([*build, "--set", "n_jobs=2"], "use the option --jobs instead"),
         ([*build, "--kind", "flat", "--set", "arity=2"], "--set arity: no such parameter"),
-        ([*build[:3], "-o", "-", "--json"], "--json: the tree itself goes to standard output"),
-        ([*build[:3], "-o", texts], "would be overwritten"),
+        ([*build[:3], "-o", "-", "--json"], "--json: expected a file for -o"),
+        ([*build[:3], "-o", texts], "would overwrite"),
         (["tree", "show", tmp_path / "none.json"], "no such file"),
         (["tree", "show", texts], "tree"),
     ):
         result = run(*words, status=1)
         assert message in result.stderr and result.stderr.count("\n") == 1
     write_jsonl(texts, [{"text": "nothing", "labels": []}])
-    assert "not a single label" in run(*build, status=1).stderr
+    assert "contains no labels" in run(*build, status=1).stderr
     assert not output.exists()
 
 

@@ -62,7 +62,7 @@ def test_it_tells_what_thresholds_do(
     out = tmp_path / "tuned.lg"
     words = ("tune", vector_model, vectors, "-o", out)
     shown = run(*words, "--method", "sto")
-    assert "over-fits" in run("tune", "--help").stdout
+    assert "overfit" in run("tune", "--help").stdout
     for line in ("before", "after"):
         assert f"\n{line:13}" in f"\n{shown.stdout}"
     found = json.loads(run(*words, "--json").stdout)
@@ -97,8 +97,8 @@ def test_few_examples_are_warned_of(
     assert "warning" not in run(*words).stderr
     few = run(*words, "--limit", "20").stderr
     assert "20 examples with" in few
-    assert "true labels in all are few to tune on" in few
-    assert "--method sto over-fits them" in run(*words, "--limit", "20", "--method", "sto").stderr
+    assert "true labels in total are too few" in few
+    assert "--method sto overfits them" in run(*words, "--limit", "20", "--method", "sto").stderr
 
 
 def test_predict_goes_by_them(run: Any, vectors: Path, tuned: Path) -> None:
@@ -141,7 +141,7 @@ def test_eval_measures_the_sets(run: Any, vectors: Path, tuned: Path) -> None:
     assert "F1 of label sets" in shown
     plain = json.loads(run("eval", tuned, vectors, "--json").stdout)
     told = json.loads(run("eval", tuned, vectors, "--json", "--thresholds").stdout)
-    assert plain["macro_f1"] == told["macro_f1"]  # what its predict goes by
+    assert plain["macro_f1"] == told["macro_f1"]  # the thresholds its predict uses
 
 
 def test_info_shows_how_they_lie(run: Any, vectors: Path, tuned: Path, vector_model: Path) -> None:
@@ -149,7 +149,7 @@ def test_info_shows_how_they_lie(run: Any, vectors: Path, tuned: Path, vector_mo
     assert found["method"] == "sto"
     assert found["average"] == "macro"
     assert 0 < found["least"] <= found["median"] <= found["greatest"] <= 0.5
-    assert "by sto, for the macro F1" in run("info", tuned).stdout
+    assert "by sto, for macro F1" in run("info", tuned).stdout
     assert json.loads(run("info", vector_model, "--json").stdout)["thresholds"] is None
 
 
@@ -185,11 +185,11 @@ def test_what_cannot_be_is_said(
         return str(result.stderr)
 
     for command in ("predict", "eval"):
-        assert "this model has none; `labelgrove tune`" in refused(
+        assert "this model has no thresholds; set them with `labelgrove tune`" in refused(
             command, vector_model, vectors, "--thresholds"
         )
     out = ("-o", tmp_path / "no.lg")
-    assert "exclude each other" in refused(
+    assert "--thresholds, not both" in refused(
         "predict", vector_model, vectors, "--thresholds", "--threshold", "0.5"
     )
     assert "expected one of auto, ofo, fta, sto" in refused(
@@ -198,7 +198,7 @@ def test_what_cannot_be_is_said(
     assert "expected method='auto', 'fta' or 'sto'" in refused(
         "tune", vector_model, vectors, "--method", "ofo", "--average", "micro", *out
     )
-    assert "go with method='auto', found method='fta'" in refused(
+    assert "require method='auto'; found method='fta'" in refused(
         "tune", vector_model, vectors, "--method", "fta", "--labels", "2", *out
     )
     empty = tmp_path / "empty.jsonl"

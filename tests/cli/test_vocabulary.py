@@ -61,7 +61,7 @@ def test_names_are_learnt_where_that_is_asked_for(run: Any, named: Path, texts: 
     failed = run(*words, "--learn-names", "met", status=1)
     assert "--learn-names met: expected a --vocabulary" in " ".join(failed.stderr.split())
     failed = run(*words, "--language", "fi", status=1)
-    assert "--language fi: give the --vocabulary as well" in failed.stderr
+    assert "--language fi: expected --vocabulary as well" in failed.stderr
 
 
 def test_names_in_the_files_of_a_folder_become_ids(run: Any, tmp_path: Path) -> None:

@@ -1,9 +1,9 @@
-"""Processes of the command line that begin with scikit-learn in memory.
+"""Command-line processes that start with scikit-learn in memory.
 
-A process of ours takes two seconds of processor to import scikit-learn, and far less for all else.
-One process that has imported it (`serve`) forks for every command; what a test starts (`relay`) is
-a small one that lends its arguments, environment, folder, standard streams and signals to the fork,
-and ends as it ends. The fork imports the command line itself, as any other process does.
+Importing scikit-learn takes two seconds of processor time, far more than everything else. One
+process that has imported it (`serve`) forks for every command. A test starts a small process
+(`relay`) that passes its arguments, environment, directory, standard streams and signals to the
+fork and ends the same way. The fork imports the command line itself, like any other process.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 
 def serve(path: str) -> None:
-    """Fork a process for each one that asks, and return in the fork."""
+    """Fork a process per request, and return in the fork."""
     import sklearn.base  # noqa: F401
 
     with socket.socket(socket.AF_UNIX) as listener:
@@ -60,7 +60,7 @@ def serve(path: str) -> None:
 
 
 def relay(path: str, words: list[str]) -> None:
-    """Have a command run by `serve` on our streams, pass Ctrl-C on, and end as it ends."""
+    """Let `serve` run a command on our streams, forward Ctrl-C, and exit like it."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(path)

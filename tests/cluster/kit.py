@@ -1,4 +1,4 @@
-"""Data sets on disk, and what a model of them is to be."""
+"""Data sets on disk, and the expected model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Row = tuple[Sequence[Any], dict[int, float]]
 
 
 def written(folder: Path, rows: Sequence[Row], width: int = 40) -> Dataset:
-    """Rows as `convert` writes them."""
+    """Rows in the format of `convert`."""
     folder.mkdir()
     integers = all(isinstance(label, int) for labels, _ in rows for label in labels)
     with Writer(folder, is_text=False, labels_are_int=integers) as writer:
@@ -31,7 +31,7 @@ def written(folder: Path, rows: Sequence[Row], width: int = 40) -> Dataset:
 
 
 def some_rows(n: int, n_labels: int = 60, n_features: int = 40, seed: int = 0) -> list[Row]:
-    """Rows whose features tell of their labels, of which one row in ten has none."""
+    """Rows whose features indicate their labels; one row in ten has none."""
     random = np.random.default_rng(seed)
     rows: list[Row] = []
     for _ in range(n):
@@ -43,7 +43,7 @@ def some_rows(n: int, n_labels: int = 60, n_features: int = 40, seed: int = 0) -
 
 
 def written_texts(folder: Path, n: int) -> Dataset:
-    """Texts whose words tell of their labels, some of them empty."""
+    """Texts whose words indicate their labels; some texts are empty."""
     folder.mkdir()
     rows = some_rows(n)
     with Writer(folder, is_text=True, labels_are_int=False) as writer:
@@ -55,7 +55,7 @@ def written_texts(folder: Path, n: int) -> Dataset:
 
 
 def in_memory(model: PLTClassifier | TextClassifier, dataset: Dataset, path: Path) -> bytes:
-    """The file of the model that learns from all rows at once."""
+    """The file of a model that learns from all rows in memory."""
     X = dataset.X if dataset.text is None else dataset.text
     model.fit(X, dataset.labels).save(path)
     return path.read_bytes()
@@ -63,7 +63,7 @@ def in_memory(model: PLTClassifier | TextClassifier, dataset: Dataset, path: Pat
 
 @contextmanager
 def limited_files(most: int) -> Iterator[None]:
-    """Let no file grow beyond so many bytes, as on a disk that is full by then."""
+    """Limit the size of files, as on a disk that is nearly full."""
     import resource
 
     before = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -1,4 +1,4 @@
-"""Dask's workers learn the same bytes, also where one of them is killed and others come late."""
+"""Dask's workers learn the same bytes, even if a worker is killed and others join late."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Cluster:
 
     def address(self) -> str:
         while True:
-            with suppress(OSError, ValueError):  # not yet there, or not yet whole
+            with suppress(OSError, ValueError):  # missing or incomplete
                 return str(json.loads(self.file.read_text(encoding="utf-8"))["address"])
             time.sleep(0.05)
 

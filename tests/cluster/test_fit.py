@@ -1,4 +1,4 @@
-"""Learning in pieces gives the bytes of learning at once, whatever the pieces and who does them."""
+"""Learning in pieces gives the same bytes as learning in memory, for any pieces and workers."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def executors() -> dict[str, Callable[[], Executor]]:
 
 
 class Backwards(ThreadPoolExecutor):
-    """Does the last task first, each of them twice."""
+    """Runs the last task first, and each task twice."""
 
     def __init__(self) -> None:
         super().__init__(1)
@@ -196,7 +196,7 @@ def test_any_executor_will_do(tmp_path: Path, name: str) -> None:
 
 
 class Killed(BaseException):
-    """Stands in for SIGKILL: nothing of the call's own is done any more."""
+    """Stands in for SIGKILL: no clean-up of the call runs."""
 
 
 @pytest.mark.parametrize("of", ["features", "texts"])
@@ -263,7 +263,7 @@ def test_what_comes_late_or_twice_changes_nothing(tmp_path: Path) -> None:
             done = super().submit(task)
             super().submit(task).result()
             for old in late:
-                with suppress(OSError):  # its folder has gone
+                with suppress(OSError):  # its folder was removed
                     old()
             return done
 
@@ -312,13 +312,13 @@ def test_what_cannot_be_learnt_is_refused(tmp_path: Path) -> None:
         (PLTClassifier(online_ready=True), "rows", ParameterError, "online_ready"),
         (PLTClassifier(link="softmax"), "rows", DataError, "multiclass"),
         (PLTClassifier(arity=1), "rows", ParameterError, "arity"),
-        (PLTClassifier(class_weight={"x": 2}), "rows", DataError, "'x' is no label"),
+        (PLTClassifier(class_weight={"x": 2}), "rows", DataError, "'x' is not a label"),
         (PLTClassifier(tree=LabelTree.flat(["l1"])), "rows", DataError, "is not in the tree"),
         (PLTClassifier(), "texts", DataError, "holds texts"),
         (TextClassifier(PLTClassifier()), "rows", DataError, "holds features"),
         (TextClassifier(), "texts", ParameterError, "the classifier OnlinePLTClassifier"),
         (TextClassifier(PLTClassifier(), HashedText()), "texts", ParameterError, "a HashedText"),
-        (TextClassifier(PLTClassifier(), embeddings), "texts", ParameterError, "by a function"),
+        (TextClassifier(PLTClassifier(), embeddings), "texts", ParameterError, "with a function"),
         (named, "texts", ParameterError, "names='met'"),
     ):
         with pytest.raises(error, match=message):
@@ -328,7 +328,7 @@ def test_what_cannot_be_learnt_is_refused(tmp_path: Path) -> None:
     for memory in (float("inf"), 1e9, 10**30, "2GB"):
         with pytest.raises(ParameterError, match="memory=.*: expected an integer"):
             distributed.fit(PLTClassifier(), tmp_path / "rows", target, memory=memory)  # type: ignore[arg-type]
-    with pytest.raises(ModelFileError, match="texts: a model can only replace an ordinary file"):
+    with pytest.raises(ModelFileError, match="texts: a model can only replace a regular file"):
         distributed.fit(PLTClassifier(), tmp_path / "rows", tmp_path / "texts")
     assert not target.exists() and not (tmp_path / ".texts.partial").exists()
 
@@ -344,7 +344,7 @@ def test_a_data_set_that_is_replaced_meanwhile_is_not_learnt(tmp_path: Path) -> 
             written(data, other)
 
     target = tmp_path / "pieces.lg"
-    with pytest.raises(DataError, match="rows: has been replaced meanwhile"):
+    with pytest.raises(DataError, match="rows: has been replaced in the meantime"):
         distributed.fit(PLTClassifier(), data, target, progress=replace)
     distributed.fit(PLTClassifier(), data, target)
     expected = in_memory(PLTClassifier(), open_dataset(data), tmp_path / "memory.lg")

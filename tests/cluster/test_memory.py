@@ -1,4 +1,4 @@
-"""A process that may take little memory learns from more than that."""
+"""A process with limited memory learns from larger data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits what is not mapped"),
 ]
 
-#: What a process takes before it learns is not limited; then 24 MB more are allowed.
+#: Memory used before learning is not limited; learning may take 24 MB more.
 PROGRAM = """
 import re, resource, sys
 from pathlib import Path

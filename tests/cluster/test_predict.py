@@ -1,4 +1,4 @@
-"""Rows are predicted in order, as the model by itself predicts them, from any row on."""
+"""Rows are predicted in order, starting at any row, and as by the model alone."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_rows_are_predicted_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyP
                 rows = [row for both in found for row in both[part].tolist()]
                 assert rows == whole[start:].tolist()
         begun = distributed.predict_topk(*names, executor=pool)
-        assert next(begun)[0].shape == (7, 5)  # the others are not asked for
+        assert next(begun)[0].shape == (7, 5)  # the others are not requested
 
 
 def test_texts_are_predicted_by_a_model_of_texts(
@@ -114,7 +114,7 @@ def test_what_is_replaced_meanwhile_is_told(
                 new.rename(tmp_path / replaced)
             return super().submit(task, *args, **kwargs)
 
-    with Late(1) as pool, pytest.raises(error, match="has been replaced meanwhile"):
+    with Late(1) as pool, pytest.raises(error, match="has been replaced in the meantime"):
         list(asks(tmp_path / "model.lg", tmp_path / "rows", executor=pool))
 
 

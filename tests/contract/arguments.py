@@ -38,7 +38,7 @@ def check_bad_parameters_are_named(make: Make) -> None:
 
 @needs("sets")
 def check_numbers_of_numpy_are_parameters_too(make: Make) -> None:
-    """As they come out of a grid of parameters."""
+    """As given by a parameter grid."""
     X, Y = noise(n=10)
     plain = {**make.kind.numbers, "n_jobs": 2}
     flags = {"normalize": np.True_} if "normalize" in make().get_params() else {}
@@ -92,7 +92,7 @@ def check_the_threshold_of_predict(make: Make) -> None:
     X, Y = noise()
     clf = make().fit(X, Y)
     if hasattr(clf, "thresholds_"):
-        return  # predict goes by those
+        return  # predict uses those
     for threshold in (0, 0.0, 0.3, np.float32(0.3), np.int64(1), 2):
         clf.set_params(threshold=threshold)
         expected = clf.predict_proba(X, threshold=float(threshold))

@@ -1,4 +1,4 @@
-"""Threads, processes and Ctrl-C: an error where there would be a race, never a harmed model."""
+"""Threads, processes and Ctrl-C: races raise an error and never damage the model."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from labelgrove.models.engine._guard import Guard
 
 
 def long_stream(n: int = 5000) -> tuple[sp.csr_array, list[list[int]]]:
-    """Enough to be at it for a while: many runs, and new labels to the end."""
+    """Enough examples to keep learning busy for a while: many runs, new labels until the end."""
     rng = np.random.default_rng(0)
     X = sp.random_array((n, 500), density=0.03, rng=rng, dtype=np.float32, format="csr")
     return X, [[50 + t // 20, int(v)] for t, v in enumerate(rng.integers(0, 50, n))]
@@ -86,9 +86,9 @@ def check_many_threads_predict_at_once(make: Make) -> None:
 
 
 class Held(dict[str, float]):
-    """A row that gives its features only when it may.
+    """A row that blocks until it may return its features.
 
-    Whoever learns or predicts from it is held in the middle of that: others meet it there.
+    A call that learns or predicts from it stops half-way, so that other calls run during it.
     """
 
     def __init__(self, row: dict[str, float]) -> None:
@@ -103,7 +103,7 @@ class Held(dict[str, float]):
 
     @contextmanager
     def by(self, use: Callable[[], Any]) -> Iterator[None]:
-        """Run the body while a thread that uses the row is held; see it well to its end."""
+        """Run the body while a thread that uses the row is blocked; then let it finish."""
         with ThreadPoolExecutor(1) as other:
             user = other.submit(use)
             try:
@@ -126,7 +126,7 @@ def refused(use: Callable[[], Any]) -> None:
 
 
 def check_using_a_model_that_learns_is_refused(make: Make) -> None:
-    """Nobody reads, changes or saves it meanwhile, and the learner notices nothing."""
+    """Meanwhile, reading, changing and saving are refused, and the learner is unaffected."""
     X, Y = dict_rows(), make.targets([[t % 12] for t in range(30)])
     few = X[:5]
     expected = state(make().fit(X, Y).fit(X, Y))
@@ -158,7 +158,7 @@ def check_using_a_model_that_learns_is_refused(make: Make) -> None:
 
 
 def check_changing_a_model_that_is_read_is_refused(make: Make) -> None:
-    """Others may read, too."""
+    """Other threads may read too."""
     X, Y = dict_rows(), make.targets([[t % 12] for t in range(30)])
     clf = make().fit(X, Y)
     before, expected = state(clf), clf.predict_topk(X, 3)[1].tolist()
@@ -173,7 +173,7 @@ def check_changing_a_model_that_is_read_is_refused(make: Make) -> None:
 
 @needs("online", "sets", "tree")
 def check_predicting_beside_learning_harms_nobody(make: Make) -> None:
-    """However the two meet, each use is refused, or answered as before or after."""
+    """However two calls overlap, each is refused or answers as before or after the other."""
     X, Y = long_stream(3000)
     expected = state(make().partial_fit(X, Y))
     clf = make().partial_fit(X[:100], Y[:100])
@@ -195,14 +195,14 @@ def _until_done(learn: Callable[..., Any], X: Any, Y: Any) -> None:
             learn(X, Y)
         except ModelStateError as error:
             assert "another thread" in str(error)
-            time.sleep(0)  # let the other one go on
+            time.sleep(0)  # let the other thread continue
         else:
             return
 
 
 @needs("sets")
 def check_fitting_anew_does_not_disturb_those_who_predict(make: Make) -> None:
-    """They get the answers of one model or of the other, or are told to wait."""
+    """Readers get the answers of the old or the new model, or an error."""
     X, Y = noise()
     clf = make().fit(X, Y)
     before = clf.predict_topk(X, 3)[1].tolist()
@@ -222,7 +222,7 @@ def check_fitting_anew_does_not_disturb_those_who_predict(make: Make) -> None:
 
 @needs("online", "sets")
 def check_a_fork_is_safe(make: Make) -> None:
-    """A process that has learnt with threads forks; the child goes on with threads of its own."""
+    """A process that has learnt with threads forks; the child continues with its own threads."""
     if "fork" not in multiprocessing.get_all_start_methods() or sys.platform == "darwin":
         pytest.skip("no fork here")
     X, Y = noise(n=200)
@@ -247,7 +247,7 @@ def check_a_fork_is_safe(make: Make) -> None:
 
 @needs("online", "sets")
 def check_a_fork_beside_a_thread_that_makes_estimators(make: Make) -> None:
-    """No lock is copied into the child while it is held: nobody there would ever open it."""
+    """The child inherits no held lock, which nothing in it could release."""
     if not hasattr(os, "fork"):
         pytest.skip("no fork here")
     X, Y = noise(n=20)
@@ -268,7 +268,7 @@ def check_a_fork_beside_a_thread_that_makes_estimators(make: Make) -> None:
         if child == 0:
             try:
                 signal.signal(signal.SIGALRM, signal.SIG_DFL)
-                signal.alarm(30)  # ends a child that hangs
+                signal.alarm(30)  # kills a hanging child
                 make().fit(X, Y)
                 os._exit(0)
             finally:

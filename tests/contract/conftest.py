@@ -1,4 +1,4 @@
-"""Let a failing check show the values that it compared, as a failing test does."""
+"""Make failing checks show the compared values, as in test modules."""
 
 import pytest
 

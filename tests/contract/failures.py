@@ -1,4 +1,4 @@
-"""What cannot be used is refused by name, and nothing that was learnt is harmed."""
+"""Unusable input is refused with a clear error, and the model stays intact."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def learnt(clf: Any) -> bool:
 
 
 def both(make: Make, X: Any, Y: Any) -> list[Any]:
-    """One model that has learnt nothing, one that has."""
+    """An unfitted and a fitted model."""
     return [make(), make().fit(X, Y)]
 
 
 @needs("online", "sets")
 def check_a_bad_number_anywhere(make: Make) -> None:
     X, Y = noise(n=12)
-    fresh = [["new", *row] for row in Y]  # labels that must not stay behind
+    fresh = [["new", *row] for row in Y]  # labels that must not remain
     for clf in both(make, X, Y):
         for row in (0, 5, 11):
             for value, found in [(np.nan, "NaN"), (np.inf, "inf"), (-np.inf, "inf"), (1e300, "1e")]:
@@ -73,7 +73,7 @@ def check_a_bad_dict_anywhere(make: Make) -> None:
 
 @needs("online", "sets")
 def check_damaged_sparse_arrays(make: Make) -> None:
-    """Whoever changes the parts of a sparse array by hand is told, and crashes nothing."""
+    """Inconsistent parts of a sparse array raise an error, not a crash."""
     X, Y = noise(n=12)
 
     def damage(form: Callable[[Any], Any], part: str, at: int, value: int) -> Any:
@@ -119,7 +119,7 @@ def check_a_bad_label_anywhere(make: Make) -> None:
             for bad in (None, np.nan, 1.5, "bare", {"a": 1}, [None], [1.5], [["nested"]], [b"x"]):
                 given: list[Any] = [["brand new", *labels] for labels in Y]
                 given[row] = bad
-                # Which of two kinds is the odd one, the first row says.
+                # The first row decides which of two kinds is expected.
                 refuses(clf, X, given, rf"row {row}|row {1 if row == 0 else 0}")
             mixed: list[Any] = [["brand new"] for _ in Y]
             mixed[row] = [7]
@@ -213,7 +213,7 @@ def check_shapes_must_make_sense(make: Make) -> None:
 
 
 def wide(column: int) -> sp.csr_array:
-    """One row whose one entry is far to the right."""
+    """One row with a single entry, far to the right."""
     return sp.csr_array(([1.0], np.array([column]), np.array([0, 1])), shape=(1, column + 1))
 
 

@@ -98,7 +98,7 @@ def check_dense_rows_in_any_container(make: Make) -> None:
 
 
 def check_dense_and_sparse_rows_mean_the_same(make: Make) -> None:
-    """A dense row holds zeros that a sparse one lacks; they change nothing but the last bits."""
+    """The explicit zeros of a dense row change at most the last bits."""
     X, y = checkerboard()
     dense, sparse = make(passes=2).fit(X, y), make(passes=2).fit(sp.csr_array(X), y)
     for clf in (dense, sparse):
@@ -261,7 +261,7 @@ def uses(model: Any) -> list[Callable[[Any, Any], Any]]:
 
 
 def check_values_of_any_magnitude(make: Make) -> None:
-    """Rows are scaled to unit length: a row of tiny or huge values is the same row."""
+    """Rows are scaled to unit length, so tiny or huge values do not matter."""
     X, y = checkerboard(3)
     clf = make().fit(X, y)
     for factor in (1e-30, 1e-44, 1e30, 3e38):

@@ -1,4 +1,4 @@
-"""What the checks of the contract share: estimators, data whose answer is known, and states."""
+"""Shared by the checks of the contract: estimators, data with known answers, and states."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Kind:
     """An estimator as the contract sees it."""
 
     configurations: dict[str, dict[str, Any]]
-    """Sets of parameters that lead through different code."""
+    """Sets of parameters that exercise different code."""
 
     traits: frozenset[str]
     """``online``: it has partial_fit; ``passes``: its fit is that, in passes; ``remembers``: labels
@@ -27,10 +27,10 @@ class Kind:
     also with a beam."""
 
     numbers: dict[str, Any]
-    """Some parameters that are numbers, none of them as they usually are."""
+    """Some numeric parameters with unusual values."""
 
     bad: dict[str, list[Any]]
-    """Values outside the domain of parameters that not all estimators have."""
+    """Values outside the domain, of parameters that only some estimators have."""
 
 
 KINDS: dict[str, Kind] = {
@@ -259,7 +259,7 @@ KINDS: dict[str, Kind] = {
 
 @dataclass(frozen=True)
 class Make:
-    """Gives a new estimator of the kind that is checked, some parameters changed."""
+    """Creates an estimator of the kind under test, with some parameters changed."""
 
     estimator: type
     parameters: dict[str, Any]
@@ -272,7 +272,7 @@ class Make:
         return self.estimator(**{**self.parameters, **changes})
 
     def counted(self, passes: int) -> int:
-        """How often ``fit`` counts an example that it goes over so many times."""
+        """How often ``fit`` counts an example in this number of passes."""
         return passes if "passes" in self.kind.traits else 1
 
     def targets(self, sets: list[list[Any]]) -> list[Any]:
@@ -291,7 +291,7 @@ Check = Callable[[Make], None]
 
 
 def needs(*traits: str) -> Callable[[Check], Check]:
-    """Only estimators with these traits are held to the check."""
+    """Restrict a check to estimators with these traits."""
 
     def mark(check: Check) -> Check:
         check.needs = frozenset(traits)  # type: ignore[attr-defined]
@@ -340,7 +340,7 @@ def noise(seed: int = 0, n: int = 60, d: int = 20) -> tuple[sp.csr_array, list[l
 
 
 def state(clf: Any) -> Any:
-    """Give all that the model has learnt, as it would be pickled, without the parameters."""
+    """Return all that the model has learnt, as it would be pickled, without the parameters."""
     everything, parameters = clf.__getstate__(), clf.get_params(deep=False)
     return _frozen({k: v for k, v in everything.items() if k not in parameters})
 

@@ -23,7 +23,7 @@ def check_removed_labels_are_never_predicted_again(make: Make) -> None:
     for i in range(len(every)):
         keep = ~np.isin(every[i].astype(str), gone)
         assert labels[i, : len(left)].tolist() == every[i][keep].tolist()
-        if clf.second_stage is None:  # which goes by a label's place among all that are left
+        if clf.second_stage is None:  # which depends on a label's place among the remaining ones
             assert found[i, : len(left)].tolist() == scores[i][keep].tolist()
     sparse = clf.predict_proba(X, threshold=0.0)
     assert sparse.shape == (X.shape[0], len(left)) and sparse.nnz == X.shape[0] * len(left)

@@ -1,4 +1,4 @@
-"""Learning: as the examples come, with labels and features that come and go."""
+"""Learning in order of arrival, with labels and features that come and go."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ def check_epochs_are_passes_over_the_same_data(make: Make) -> None:
     again = make().partial_fit(X, Y).partial_fit(X, Y).partial_fit(X, Y)
     at_once = make(passes=3).fit(X, Y)
     assert at_once.examples_seen_ == again.examples_seen_ == 3 * X.shape[0]
-    if at_once.second_stage is None:  # which learns of the first pass alone, where it knows of it
+    if at_once.second_stage is None:  # it learns from the first pass only, if it knows of passes
         assert same_answers(at_once, again, X)
 
 
 def check_fit_forgets_everything(make: Make) -> None:
     X, Y = make.noise()
     expected = state(make().fit(X, Y))
-    clf = make().fit(*checkerboard())  # wider rows, other labels, another kind of targets
+    clf = make().fit(*checkerboard())  # wider rows, other labels, another type of targets
     assert state(clf.fit(X, Y)) == expected
     clf.remove_labels(clf.classes_[:5])
     assert state(clf.fit(X, Y)) == expected
@@ -109,7 +109,7 @@ def check_disappearing_features(make: Make) -> None:
 def check_the_order_of_columns_has_no_meaning(make: Make) -> None:
     X, y = checkerboard()
     order = np.random.default_rng(0).permutation(X.shape[1])
-    # What weights begin with is drawn by the number of their column.
+    # Initial weights are drawn by the number of their column.
     parameters = make().get_params()
     changes: dict[str, Any] = {"initial_spread": 0.0} if "initial_spread" in parameters else {}
     moved = dict(changes)
@@ -120,7 +120,7 @@ def check_the_order_of_columns_has_no_meaning(make: Make) -> None:
     shuffled = make(passes=3, **moved).fit(X[:, order], y)
     mine, theirs = straight.predict_topk(X, 3), shuffled.predict_topk(X[:, order], 3)
     assert np.array_equal(mine[0][:, 0], theirs[0][:, 0])
-    # What AROW rounds to 16 bits is rounded by what is drawn for the number of the column.
+    # AROW rounds to 16 bits with noise drawn by the number of the column.
     rounds = "preset" in parameters and parameters["preset"] != "paper"
     rounds = rounds and parameters["learner"] != "sgd"
     np.testing.assert_allclose(mine[1], theirs[1], rtol=0.03 if rounds else 1e-3, atol=1e-5)
@@ -150,7 +150,7 @@ def check_a_call_may_hold_a_single_class(make: Make) -> None:
 
 @needs("online", "sets")
 def check_rows_without_labels_are_learnt_from(make: Make) -> None:
-    """They teach that nothing is relevant there."""
+    """Rows without labels teach that nothing is relevant there."""
     X, y = checkerboard()
     Y = label_sets(y)
     clf = make(passes=3).fit(X, Y)
@@ -222,7 +222,7 @@ def check_weights_of_one_change_nothing(make: Make) -> None:
 
 @needs("online")
 def check_rows_without_weight_teach_nothing(make: Make) -> None:
-    """They are seen and counted, and their labels are known; everything else is as without them."""
+    """They are counted and their labels are known; otherwise they have no effect."""
     X, Y = make.noise()
     alone = make().fit(X, Y)
     extra = ["other"] if "sets" in make.kind.traits else "other"
@@ -245,7 +245,7 @@ def check_rows_without_weight_teach_nothing(make: Make) -> None:
 
 @needs("online")
 def check_a_weight_moves_the_answer(make: Make) -> None:
-    """Where rows contradict each other, those that weigh more have their way."""
+    """If rows contradict each other, those with more weight win."""
     X, y = checkerboard()
     other = (y + 1) % N_CLASSES
     twice, both = np.repeat(X, 2, axis=0), np.stack([y, other], axis=1).ravel()
@@ -256,7 +256,7 @@ def check_a_weight_moves_the_answer(make: Make) -> None:
 
 @needs("online")
 def check_weights_and_calls(make: Make) -> None:
-    """A call of n rows with weights is n calls of one; saved and loaded, it goes on alike."""
+    """A call of n weighted rows equals n calls of one, also after saving and loading."""
     X, Y = make.noise()
     weights = np.random.default_rng(0).integers(0, 4, len(Y)) / 2
     at_once, one_by_one = make().partial_fit(X, Y, sample_weight=weights), make()

@@ -1,4 +1,4 @@
-"""What predictions look like, and that all ways to ask agree."""
+"""The form of predictions, and agreement between all prediction methods."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def check_thresholds(make: Make) -> None:
 
 @needs("sets")
 def check_one_class_and_thresholds(make: Make) -> None:
-    """An array of one threshold is one for the class, not one for all."""
+    """An array with one threshold is for one class, not for all."""
     X, _ = noise(n=4)
     clf = make().fit(X, [["only"]] * 4)
     assert clf.predict_proba(X, threshold=[0.0]).nnz == 4
@@ -168,9 +168,9 @@ def check_costs(make: Make) -> None:
         int(of_rows[0]) for of_rows in (all_of_it.classifiers, all_of_it.depth, all_of_it.blocks)
     )
     trees = clf.get_params().get("n_trees", 1)
-    if trees == 1 or not hasattr(clf, "partial_fit"):  # trees that grow have shapes of their own
+    if trees == 1 or not hasattr(clf, "partial_fit"):  # growing trees have various shapes
         assert (nodes, depth) == (trees * clf.tree_.n_nodes, clf.tree_.depth)
-        # Each root's own classifier is a block, too.
+        # Each root's own classifier is a block too.
         assert inner == nodes - trees * (clf.tree_.n_labels - 1)
     assert ((stats.classifiers >= 1) & (stats.classifiers <= nodes)).all()
     assert ((stats.blocks >= 1) & (stats.blocks <= inner)).all() and (stats.bytes > 0).all()

@@ -1,4 +1,4 @@
-"""Files, pickles and copies: the same model, that goes on in the same way."""
+"""Files, pickles and copies hold the same model, which continues in the same way."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def check_whatever_way_it_goes_it_goes_on(make: Make) -> None:
         copies = [way(clf) for way in WAYS]
         for twin in copies:
             assert state(twin) == expected
-            # How many threads there are is of the process, and not of the model.
+            # The number of threads belongs to the process, not to the model.
             assert twin.set_params(n_jobs=2).get_params() == clf.get_params()
             assert same_answers(twin, clf, given)
         expected = state(clf.partial_fit(later, later_targets))
@@ -96,7 +96,7 @@ def check_what_has_learnt_nothing_can_be_copied_too(make: Make) -> None:
 
 @needs("online")
 def check_parameters_that_changed_count_from_the_next_fit(make: Make) -> None:
-    """Until then the model is what it was; it can be saved, and loaded."""
+    """Until then the model is unchanged; it can be saved and loaded."""
     X, Y = make.noise()
     changes = {**make.kind.numbers, "random_state": 9}
     plain = make().fit(X, Y)
@@ -126,7 +126,7 @@ def check_parameters_that_changed_count_from_the_next_fit(make: Make) -> None:
 
 
 def refuses_to_save(clf: Any, name: str) -> None:
-    """What could not be loaded again replaces no good file."""
+    """A model that could not be loaded again does not replace a good file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.lg"
         path.write_bytes(b"good")
@@ -155,7 +155,7 @@ def check_clones_have_learnt_nothing(make: Make) -> None:
 
 @needs("online", "sets", "tree")
 def check_models_for_prediction(make: Make) -> None:
-    """They predict the same, and learn no more; nothing of the refused call stays behind."""
+    """They predict the same and refuse to learn; the refused call leaves no trace."""
     X, Y = noise()
     clf = make().fit(X, Y)
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""Every estimator of the package, in several configurations, keeps what all of them promise."""
+"""The contract that every estimator keeps, in several configurations."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TOPICS = [
 
 
 def checks() -> Iterator[Check]:
-    """Give every function of the topics that is named check_…."""
+    """Return every function of the topics that is named check_…."""
     for topic in TOPICS:
         found = [value for name, value in vars(topic).items() if name.startswith("check_")]
         yield from (check for check in found if check.__module__ == topic.__name__)

@@ -1,4 +1,4 @@
-"""scikit-learn's own checks of an estimator; what does not hold is listed, with the reason."""
+"""scikit-learn's own estimator checks; expected failures are listed with reasons."""
 
 from __future__ import annotations
 

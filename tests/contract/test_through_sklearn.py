@@ -1,9 +1,9 @@
-"""Right answers through scikit-learn: what its scorers and meta-estimators make of our estimators.
+"""Correct answers through scikit-learn's scorers and meta-estimators.
 
-Two kinds of reference. Exact: a classifier that holds what ours says *by name*, put into
-scikit-learn's conventions by hand; every scorer must give it and ours the same figure. And
-LogisticRegression on classes that lie far apart, where a figure below 0.9 is no matter of taste but
-a column that was taken for another. Labels never arrive in sorted order here.
+There are two references. An exact one: a classifier with our predictions *by name*, converted to
+scikit-learn's conventions by hand; every scorer must give both the same figure. And
+LogisticRegression on well-separated classes, where a figure below 0.9 means that columns were mixed
+up. Labels never arrive in sorted order here.
 """
 
 from __future__ import annotations
@@ -71,10 +71,10 @@ CLASSIFIERS = {
     "ldsm": LdSMClassifier(n_estimators=15, min_samples_split=2),
 }
 NAMES = ["pine", "oak", "elm", "ash"]
-"""In order of arrival, which is the wrong way round."""
+"""In order of arrival, which is reverse order."""
 
 RIGHT = 0.9
-"""What answers on far-apart classes reach by a wide margin, and answers in wrong columns miss."""
+"""A figure that correct answers on well-separated classes clearly exceed."""
 
 each = pytest.mark.parametrize("clf", CLASSIFIERS.values(), ids=CLASSIFIERS.keys())
 each_for_sets = pytest.mark.parametrize(
@@ -85,7 +85,7 @@ each_for_sets = pytest.mark.parametrize(
 
 
 def far_apart(names: list[Any], *, spread: float = 0.15, repeats: int = 30) -> tuple[Rows, Any]:
-    """Rows of each class in turn, about an axis of its own; and two columns that say nothing."""
+    """Rows of each class in turn, around an axis of its own, with two columns of noise."""
     rng = np.random.default_rng(0)
     at = np.tile(np.arange(len(names)), repeats)
     X = rng.normal(0.0, spread, (len(at), len(names) + 2))
@@ -129,7 +129,7 @@ class ByName(ClassifierMixin, BaseEstimator):
 
 @cache
 def scorers_for(names: tuple[Any, ...] | None) -> list[str]:
-    """Give every scorer of scikit-learn that LogisticRegression has a figure of.
+    """Return every scorer of scikit-learn that LogisticRegression has a figure of.
 
     On classes of these names, or on label sets.
     """
@@ -148,7 +148,7 @@ def scorers_for(names: tuple[Any, ...] | None) -> list[str]:
 
 def require_same_figures(clf: Any, X: Any, y: Any, names: list[Any] | None = None) -> set[str]:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of figures that are not defined here
+        warnings.simplefilter("ignore")  # about figures that are undefined here
         found = scorers_for(names and tuple(names))
         exact = ByName(clf)
         for name in found:
@@ -384,7 +384,7 @@ def test_weights_are_routed(clf: Any) -> None:
             cv=3,
         ).fit(X, y, sample_weight=weights)
         assert accuracy_score(y[counted], grid.predict(X[counted])) > RIGHT
-        assert grid.best_score_ > RIGHT  # the rows without weight do not count in it
+        assert grid.best_score_ > RIGHT  # rows with weight 0 do not count in it
         scores = cross_validate(
             asked,
             X,

@@ -1,4 +1,4 @@
-"""Thresholds that a model was given, or that were tuned: predict goes by them, files keep them."""
+"""Thresholds, given or tuned: predict applies them and files keep them."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def check_without_any_threshold_counts(make: Make) -> None:
     clf.set_thresholds(np.full(clf.n_classes_, 0.01)).set_thresholds(None)
     assert (clf.predict(X) != before).nnz == 0
     if own is None:
-        with pytest.raises(AttributeError, match="predict goes by the parameter threshold"):
+        with pytest.raises(AttributeError, match="predict uses the parameter threshold"):
             _ = clf.thresholds_
         expected = clf.predict_proba(X, threshold=clf.threshold)
         assert np.array_equal(before.toarray(), (expected.toarray() > 0).astype(int))
@@ -133,7 +133,7 @@ def check_what_does_not_fit_is_refused(make: Make) -> None:
         clf.tune_thresholds(X, Y, "best")
     with pytest.raises(ParameterError, match="alpha: no such option"):
         clf.tune_thresholds(X, Y, alpha=1)
-    with pytest.raises(DataError, match="X has 60 rows, y has 2; expected as many"):
+    with pytest.raises(DataError, match="X has 60 rows, y has 2; expected the same number"):
         clf.tune_thresholds(X, Y[:2])
     with pytest.raises(DataError, match="multiclass targets, but the model"):
         clf.tune_thresholds(X, ["a"] * X.shape[0])

@@ -31,9 +31,9 @@ def test_a_table_with_names_of_columns_is_none(read) -> None:
     ("content", "message"),
     [
         ("a\t<http://a/1>\nno tab\n", ":2: there is no tab; expected text, a tab"),
-        ("a\t<http://a/1\n", ":1: '<http://a/1' is no label; expected <uri>"),
-        ("a\t<http://a/1> cats\n", ":1: 'cats' stands among URIs in angle brackets"),
-        ("a\t<>\n", ":1: '<>' is no label"),
+        ("a\t<http://a/1\n", ":1: '<http://a/1' is not a label; expected <uri>"),
+        ("a\t<http://a/1> cats\n", ":1: 'cats' is mixed with URIs in angle brackets"),
+        ("a\t<>\n", ":1: '<>' is not a label"),
     ],
 )
 def test_malformed(read, content: str, message: str) -> None:
@@ -67,7 +67,7 @@ def test_folder_with_faults(folder: Path) -> None:
     with open_examples(folder, labels_required=False) as reader:
         assert [row for chunk in reader for row in chunk.labels][2] == ()
     (folder / "c.tsv").write_text("<http://a/1>\n<http\tx\n")
-    with pytest.raises(FileFormatError, match=r"c\.tsv:2: '<http' is no label"):
+    with pytest.raises(FileFormatError, match=r"c\.tsv:2: '<http' is not a label"):
         read_examples(folder)
     (folder / "c.txt").write_bytes(b"one\ntwo\xff\n")
     (folder / "c.tsv").unlink()

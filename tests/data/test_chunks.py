@@ -91,7 +91,7 @@ def test_block_size_does_not_show(
     ]
     path = tmp_path / "f"
     path.write_text("500 9 9\n" + "\n".join(rows) + "\n")
-    assert path.stat().st_size > 8192  # the first of it is held to look for a header
+    assert path.stat().st_size > 8192  # the beginning is kept to look for a header
     whole = read_examples(path, "xmlc")
     monkeypatch.setattr(_open, "BLOCK_BYTES", block)
     with open_examples(path, "xmlc", chunk_size=70) as reader:
@@ -104,7 +104,7 @@ def test_block_size_does_not_show(
 
 def test_examples_hold_features_or_text_and_equal_lengths() -> None:
     line = np.array([1])
-    with pytest.raises(DataError, match="not both and not neither"):
+    with pytest.raises(DataError, match="but not both"):
         Examples(None, None, [], 0, np.array([], np.int64))
     with pytest.raises(DataError, match="1 rows, 2 label tuples and 1 line numbers"):
         Examples(None, ["a"], [("x",), ("y",)], 1, line)

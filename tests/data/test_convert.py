@@ -1,4 +1,4 @@
-"""Data sets on disk: the rows of the files, the same bytes whatever happens, damage found out."""
+"""Data sets on disk: the files' rows, reproducible bytes, damage detected."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def test_what_is_there_is_replaced_only_if_it_is_a_data_set(
     convert(two[:1], tmp_path / "out")
     assert len(convert(two, tmp_path / "out")) == 4
     (tmp_path / "other").mkdir()
-    with pytest.raises(ParameterError, match="is there and is no data set"):
+    with pytest.raises(ParameterError, match="exists and is not a data set"):
         convert(two, tmp_path / "other")
 
 
@@ -208,7 +208,7 @@ def test_rows_of_labels_are_sequences(two: list[Path], tmp_path: Path) -> None:
     assert list(labels[1:3]) == [(1,), (9,)] and list(labels[3:1]) == []
     with pytest.raises(IndexError):
         labels[4]
-    with pytest.raises(ValueError, match="one after another"):
+    with pytest.raises(ValueError, match="consecutive rows"):
         labels[::2]
 
 
@@ -265,12 +265,12 @@ def test_what_is_not_verified_harms_nobody(data: st.DataObject) -> None:
         ("[]", "cannot be read"),
         ("{}", "cannot be read"),
         ({"labelgrove_dataset": 2}, "of version 2; expected 1"),
-        ({"rows": -1}, "sizes that are none"),
+        ({"rows": -1}, "invalid sizes"),
         ({"rows": 1}, "has 2 rows"),
         ({"features": 2**40}, "expected at most"),
-        ({"features": None}, "other arrays"),
-        ({"arrays": {}}, "other arrays"),
-        ({"arrays": {"X.indptr.i64": {"length": "3", "crc32": 0}}}, "sizes that are none"),
+        ({"features": None}, "wrong arrays"),
+        ({"arrays": {}}, "wrong arrays"),
+        ({"arrays": {"X.indptr.i64": {"length": "3", "crc32": 0}}}, "invalid sizes"),
     ],
 )
 def test_a_header_that_is_wrong_is_refused(
@@ -297,7 +297,7 @@ def test_rows_that_are_no_rows_are_refused_while_reading(tmp_path: Path) -> None
     header = json.loads((tmp_path / "out" / HEADER).read_text(encoding="utf-8"))
     header["arrays"][path.name]["crc32"] = zlib.crc32(path.read_bytes())
     (tmp_path / "out" / HEADER).write_text(json.dumps(header), encoding="utf-8")
-    with pytest.raises(FileFormatError, match="rows 0 to 0 are not"):
+    with pytest.raises(FileFormatError, match="rows 0 to 0 hold invalid features"):
         read_examples(tmp_path / "out")
 
 

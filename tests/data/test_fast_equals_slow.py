@@ -1,4 +1,4 @@
-"""The vectorised parser gives what the careful one gives, or gives up."""
+"""The vectorised parser returns the same as the careful one, or gives up."""
 
 from __future__ import annotations
 

@@ -33,8 +33,8 @@ def test_other_blanks_of_unicode_do_not_separate(read) -> None:
 @pytest.mark.parametrize(
     ("content", "line", "message"),
     [
-        (b"__label__a x\n__label__ y\n", 2, "'__label__' has no name behind it"),
-        (b"__label__a x\nx __label__ y\n", 2, "'__label__' has no name behind it"),
+        (b"__label__a x\n__label__ y\n", 2, "'__label__' has no name after it"),
+        (b"__label__a x\nx __label__ y\n", 2, "'__label__' has no name after it"),
         (b"__label__a,__label__b x\n", 1, "'__label__a,__label__b' is not one label"),
         (b"__label__a x\n\nabc\xff y\n", 3, "byte 4 of the line is not UTF-8"),
     ],

@@ -1,4 +1,4 @@
-"""Any bytes whatever: a right result or a FileFormatError, never anything else."""
+"""Arbitrary bytes give a correct result or a FileFormatError, never anything else."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def mutated(content: bytes, changes: list[tuple[int, str, bytes]]) -> bytes:
 
 
 def read_or_refuse(path: Path, format: str | None) -> None:
-    """Read the file; whatever it gives must be sound."""
+    """Read the file; any result must be valid."""
     error = None
     try:
         with open_examples(path, format, chunk_size=3) as reader:

@@ -1,4 +1,4 @@
-"""Compression, standard input, lines too long, and what an opened reader may be asked for."""
+"""Compression, standard input, overlong lines, and the attributes of an opened reader."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_members_one_after_another_with_padding(read, kind: str) -> None:
 @pytest.mark.parametrize("kind", COMPRESS)
 @pytest.mark.parametrize("kept", [1, 5, 11, 30, 10_000, -1])
 def test_cut_short(read, kind: str, kept: int) -> None:
-    with pytest.raises(FileFormatError, match=r":\d+: .*(cut short|damaged)") as caught:
+    with pytest.raises(FileFormatError, match=r":\d+: .*(truncated|damaged)") as caught:
         read(COMPRESS[kind](ROWS)[:kept], "xmlc", f"f.{kind}")
     if kept == -1:
         assert caught.value.line > 10_000
@@ -61,7 +61,7 @@ def test_damaged_and_followed_by_rubbish(read, kind: str) -> None:
     content = bytearray(COMPRESS[kind](ROWS))
     content[len(content) // 2] ^= 0xFF
     for damaged in (bytes(content), COMPRESS[kind](ROWS) + b"rubbish", b"1 2:3\n"):
-        with pytest.raises(FileFormatError, match="damaged|cut short"):
+        with pytest.raises(FileFormatError, match="damaged|truncated"):
             read(damaged, "xmlc", f"f.{kind}")
 
 
@@ -73,7 +73,7 @@ def test_empty_and_compressed_emptiness(read, kind: str) -> None:
 
 
 def test_xz_may_not_ask_for_any_amount_of_memory(read) -> None:
-    # The largest dictionary that the format can name, 4 GiB, asked for by a file of 76 bytes.
+    # A file of 76 bytes that requests the format's largest dictionary, 4 GiB.
     content = bytearray(lzma.compress(b"1 2:3\n"))
     assert content[16] <= 40
     header_size = (content[12] + 1) * 4
@@ -135,9 +135,9 @@ def test_reader_is_read_once(tmp_path: Path) -> None:
     path.write_text("1 2:3\n")
     with open_examples(path) as reader:
         assert len(list(reader)) == 1
-        with pytest.raises(DataError, match="open it once more"):
+        with pytest.raises(DataError, match="open it again"):
             iter(reader)
-    with pytest.raises(DataError, match="open it once more"):
+    with pytest.raises(DataError, match="open it again"):
         iter(reader)
 
 

@@ -1,4 +1,4 @@
-"""The format told from name and content."""
+"""Detecting the format from name and content."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_name(name: str, format: str | None) -> None:
 
 
 def test_npz_is_not_compressed_twice() -> None:
-    with pytest.raises(ParameterError, match="not compressed once more"):
+    with pytest.raises(ParameterError, match="not compressed again"):
         format_from_name(str(Path("X.npz.gz")))
 
 
@@ -74,7 +74,7 @@ def test_content(content: str, format: str) -> None:
 
 @pytest.mark.parametrize("content", ["plain words\n", "2020 was a year\n", "a,b,c\n", "\x00\x01"])
 def test_content_that_looks_like_nothing(content: str) -> None:
-    with pytest.raises(FileFormatError, match="neither the name nor the content tells the format"):
+    with pytest.raises(FileFormatError, match="cannot be determined from the name or the content"):
         format_from_content(LineSource("f", iter([content.encode()])))
 
 

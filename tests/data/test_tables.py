@@ -103,7 +103,7 @@ GOOD = "text,label\na,x\nb,y\n"
         (GOOD + "c\n", 4, "the row has 1 fields; expected 2"),
         (GOOD + '"c,x\nd,y\n', 4, "not CSV (unexpected end of data)"),
         (GOOD + '"c"d,x\n', 4, "not CSV ("),
-        (GOOD + "c,\"['x' 'y']\"\n", 4, "is no list of labels; expected one such as ['a', 'b']"),
+        (GOOD + "c,\"['x' 'y']\"\n", 4, "is not a list of labels; expected one such as ['a', 'b']"),
         (GOOD + "c,\"['x', None]\"\n", 4, "label 2 is null"),
         ('text\tlabel\n"a\tx\nthe "b"\ty\n', 2, "not CSV ("),
         ('text\tlabel\n"a\tx\nb 5"\ty\n', 2, "ends in line 3, and each line up to there could"),
@@ -213,7 +213,7 @@ def test_arrow_that_is_none(tmp_path: Path, name: str) -> None:
     pytest.importorskip("pyarrow")
     path = tmp_path / name
     path.write_bytes(b"no such thing\n")
-    with pytest.raises(FileFormatError, match="that can be read"):
+    with pytest.raises(FileFormatError, match="not a readable"):
         read_examples(path)
     with pytest.raises(OSError, match="gone"):
         read_examples(tmp_path / "gone.parquet")
@@ -230,7 +230,7 @@ def test_what_is_neither_a_file_nor_a_data_set_is_named(source: Any) -> None:
 
 
 def test_a_data_set_of_the_package_datasets() -> None:
-    # As the package has them; it is too large to be installed for this alone.
+    # In the package's format; the package is too large to install just for this.
     class Feature:
         names = ("ham", "spam")
 

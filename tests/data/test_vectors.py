@@ -1,4 +1,4 @@
-"""Files of vectors: read as they were written, or refused with the place that is wrong."""
+"""Files of vectors: read as written, or refused with the position of the error."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def test_words_and_their_numbers(head: bool, tmp_path: Path) -> None:
         (b"cat 1 2\n\xff 1 2\n", ":2: "),
         (b"cat\n", ":1: "),
         (b"cat 1 2\n\n", ":2: "),
-        (b"3 2\n", ": there is not a single vector"),
-        (b"", ": there is not a single vector"),
+        (b"3 2\n", ": there are no vectors"),
+        (b"", ": there are no vectors"),
     ],
 )
 def test_what_is_no_vector_is_named(text: bytes, place: str, tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_one_array_of_two_dimensions(tmp_path: Path) -> None:
         with pytest.raises(FileFormatError, match="expected one of two dimensions"):
             read_vectors(path)
     path.write_bytes(b"\x00" * 20)
-    with pytest.raises(FileFormatError, match="no safetensors file"):
+    with pytest.raises(FileFormatError, match="not a safetensors file"):
         read_vectors(path)
 
 
@@ -74,7 +74,7 @@ def test_vectors_of_words_go_to_the_columns_of_texts(setting: str) -> None:
         ("cats", 1),
         ("dog", 2),
     ]
-    with pytest.raises(ParameterError, match="expected single words"):
+    with pytest.raises(ParameterError, match="need single words"):
         TextFeatures("subwords").by_column({"cat": 1})
 
 
@@ -82,7 +82,7 @@ def test_words_that_no_text_had_are_known(tmp_path: Path) -> None:
     lines = ["cat 1 0", "kitten 0.9 0.1", "dog -1 0", "puppy -0.9 0.2"]
     (tmp_path / "words.vec").write_text("\n".join(lines), "utf-8")
     vectors = read_vectors(tmp_path / "words.vec")
-    text = TextFeatures("words", idf=False)  # what no document had is left out with it
+    text = TextFeatures("words", idf=False)  # idf would drop features that no document had
     clf = TextClassifier(EmbeddingClassifier(dimension=2, vectors=vectors), text)
     clf.fit(["cat", "dog"] * 20, ["feline", "canine"] * 20)
     assert clf.predict_topk(["kitten", "puppy"], 1)[0].ravel().tolist() == ["feline", "canine"]

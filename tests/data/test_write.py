@@ -1,4 +1,4 @@
-"""Writing: what is refused, what a failure leaves behind, how numbers are spelled."""
+"""Writing: refusals, leftovers of a failure, and the spelling of numbers."""
 
 from __future__ import annotations
 
@@ -169,19 +169,19 @@ def test_permissions_are_kept_and_links_followed(tmp_path: Path) -> None:
         (X, [(1,), (1.0,)], None, "row 1 has the label 1.0; expected an integer"),
         (["a"], [(None,)], None, "row 0 has the label None; expected a string or an integer"),
         (["a"], [("",)], "jsonl", "row 0: a label is an empty string"),
-        (["a"], [("",)], "fasttext", "row 0: fastText's format cannot hold"),
-        (["a"], [(" b",)], "fasttext", "row 0: fastText's format cannot hold"),
-        (["a"], [("b c",)], "fasttext", "row 0: fastText's format cannot hold"),
-        (["a", "a\nb"], [(), ()], "fasttext", "row 1: fastText's format cannot hold"),
-        (["a __label__x"], [("b",)], "fasttext", "row 0: fastText's format cannot hold"),
-        (["a\ud800"], [()], "jsonl", "row 0: '\\ud800' is half of a surrogate pair"),
-        (["a\ud800"], [()], "fasttext", "row 0: '\\ud800' is half of a surrogate pair"),
+        (["a"], [("",)], "fasttext", "row 0: the fastText format cannot hold"),
+        (["a"], [(" b",)], "fasttext", "row 0: the fastText format cannot hold"),
+        (["a"], [("b c",)], "fasttext", "row 0: the fastText format cannot hold"),
+        (["a", "a\nb"], [(), ()], "fasttext", "row 1: the fastText format cannot hold"),
+        (["a __label__x"], [("b",)], "fasttext", "row 0: the fastText format cannot hold"),
+        (["a\ud800"], [()], "jsonl", "row 0: '\\ud800' is a lone surrogate"),
+        (["a\ud800"], [()], "fasttext", "row 0: '\\ud800' is a lone surrogate"),
         (["a"], [()], "xmlc", "found texts to write as xmlc; expected features"),
         (X, LABELS, "jsonl", "found features to write as jsonl; expected texts"),
         ("abc", [(), (), ()], None, "found one string"),
         ([[1, np.nan]], [()], None, "X has nan in row 0, column 1"),
         ([[1, 0], [0, 1e39]], LABELS, None, "X has inf in row 1, column 1"),
-        ([["a"]], [()], None, "X holds something that is no number"),
+        ([["a"]], [()], None, "X holds something that is not a number"),
         ([1, 2], LABELS, None, "X has 1 dimensions; expected 2"),
         (csr_array((2, 2**31)), LABELS, None, "X has 2147483648 columns"),
     ],

@@ -79,7 +79,7 @@ def test_empty_lines_are_found_across_blocks(
     read, monkeypatch: pytest.MonkeyPatch, block: int
 ) -> None:
     monkeypatch.setattr(_open, "BLOCK_BYTES", block)
-    rows = "1 2:1\n" * 1000  # more than is looked at for the header
+    rows = "1 2:1\n" * 1000  # more than is searched for the header
     assert read(f"{rows}\n\n\n", "xmlc").n_rows == 1000
     with pytest.raises(FileFormatError, match=":1001: the line is empty"):
         read(f"{rows}\n\n\n5 6:1\n", "xmlc")

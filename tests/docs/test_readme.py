@@ -1,4 +1,4 @@
-"""The pages say what happens: their commands run, and their Python prints what they show."""
+"""The pages are correct: their commands run, and their Python prints the output shown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md")])
 NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
 
-# A block of Python and what it prints, which may vary from machine to machine.
+# A Python block and its output, which may vary between machines.
 SHOWN = re.compile(
     r"^(?P<skip><!-- not run: .+? -->\n)?```python\n(?P<code>.*?)^```$"
     r"(?:\n+(?P<varies><!-- varies -->\n)?```text\n(?P<shown>.*?)^```$)?",
@@ -94,7 +94,7 @@ TICKETS = [
 
 @pytest.fixture
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the files that the pages speak of."""
+    """A folder with the files that the pages mention."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
     lines = [json.dumps({"text": text, "labels": labels}) + "\n" for text, labels in TICKETS]
@@ -162,7 +162,7 @@ def test_commands_run_on_the_files_that_the_page_writes(
     assert "error" not in capsys.readouterr().err
 
 
-# --- tables that repeat what the code says -------------------------------------------------------
+# --- tables that repeat facts from the code ------------------------------------------------------
 
 
 def test_presets_are_as_the_page_has_them() -> None:

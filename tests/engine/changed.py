@@ -1,4 +1,4 @@
-"""Models as files that somebody has changed on purpose: their checksums are right."""
+"""Model files changed on purpose, with correct checksums."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def data(seed: int, n: int = 40) -> tuple[sp.csr_array, list[list[str]]]:
 
 @cache
 def model(kind: str, folder: Path) -> tuple[Header, Arrays]:
-    """A small model with removed labels, one place taken again, and all that a file can hold."""
+    """A small model with removed labels, one reused place, and everything else a file can hold."""
     shape: dict[str, Any] = {"arity": 2, "max_leaves": 4, **KINDS[kind]}
     if kind == "from batch":
         batch = PLTClassifier(arity=2, max_leaf_size=4).fit(*data(0))
@@ -59,9 +59,9 @@ def model(kind: str, folder: Path) -> tuple[Header, Arrays]:
 
 
 def check(header: Header, arrays: Arrays, folder: Path) -> bool:
-    """Whether the model loads; then it must work, and be whole when it is saved again.
+    """Whether the model loads; if so, it must work and survive being saved again.
 
-    What checks a file that was just written, without taking it in, must find the same.
+    The check of a newly written file, which does not load it, must come to the same result.
     """
     path = folder / "changed.lg"
     write_model(path, header, arrays)

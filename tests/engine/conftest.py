@@ -1,4 +1,4 @@
-"""A folder for files that one test after another writes over."""
+"""A folder for files that successive tests overwrite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drive the compiled engine by itself, and read what it holds from what it saves."""
+"""Drive the compiled engine directly, and read its state from what it saves."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ POLICIES = ["best-greedy", "random", "cpet", "complete"]
 
 
 def options(**changes: Any) -> dict[str, Any]:
-    """Give what the engine is told for these parameters of the estimator, and a seed of its own."""
+    """Return the engine's options for these parameters of the estimator, with another seed."""
     ours = {"preset": "paper", "learner": "arow", "normalize": False, "random_state": 3}
     parameters = {**OnlinePLTClassifier().get_params(), **ours, **changes}
     return EngineOptions.from_parameters(parameters).to_dict()
@@ -32,7 +32,7 @@ def options(**changes: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Example:
-    """One row as the engine takes it: ids increase; the bias is none of them."""
+    """One row in the engine's format: increasing ids, without the bias."""
 
     ids: tuple[int, ...]
     values: tuple[float, ...]
@@ -41,7 +41,7 @@ class Example:
 
 
 def example(x: Instance, labels: Sequence[int], *, width: int = 0, weight: float = 1.0) -> Example:
-    """Translate an instance of the twin; with a width, all features below it stand in the row."""
+    """Translate an instance of the twin; with a width, the row has all features below it."""
     features = {f: v for f, v in x.items() if f != BIAS}
     ids = range(width) if width else sorted(features)
     values = (float(np.float32(features.get(f, 0.0))) for f in ids)
@@ -49,14 +49,14 @@ def example(x: Instance, labels: Sequence[int], *, width: int = 0, weight: float
 
 
 def rows(examples: Sequence[Example]) -> tuple[Array, Array, Array]:
-    """Give the rows as compressed sparse rows."""
+    """Return the rows as compressed sparse rows."""
     indptr = np.cumsum([0, *(len(e.ids) for e in examples)], dtype=np.int64)
     ids = np.array([i for e in examples for i in e.ids], np.uint32)
     return indptr, ids, np.array([v for e in examples for v in e.values], np.float32)
 
 
 def dense_rows(examples: Sequence[Example]) -> tuple[Array, Array, Array]:
-    """Give the rows as dense ones, all of the same width."""
+    """Return the rows as dense ones, all of the same width."""
     ids = np.arange(len(examples[0].ids), dtype=np.uint32)
     values = np.array([e.values for e in examples], np.float32).reshape(-1)
     return np.empty(0, np.int64), ids, values
@@ -68,7 +68,7 @@ def labels_of(examples: Sequence[Example]) -> tuple[Array, Array]:
 
 
 def weights_of(examples: Sequence[Example]) -> Array | None:
-    """Give the weights, or None where all count once."""
+    """Return the weights, or None where all count once."""
     weights = np.array([e.weight for e in examples], np.float32)
     return None if (weights == 1.0).all() else weights
 
@@ -93,7 +93,7 @@ def learn(
 
 
 class LabelBook:
-    """Names and ids of labels, as the twin keeps them: ids are never given twice."""
+    """Names and ids of labels, as the twin keeps them: ids are never reused."""
 
     def __init__(self) -> None:
         self.ids: dict[int, int] = {}
@@ -109,14 +109,14 @@ class LabelBook:
         return ids
 
     def remove(self, which: int) -> int | None:
-        """Take one of the labels alive out of use and give its id, if there is one."""
+        """Remove one of the live labels, if any, and return its id."""
         if not self.ids:
             return None
         return self.ids.pop(list(self.ids)[which % len(self.ids)])
 
 
 def play(engine: _core.OnlinePlt, book: LabelBook, event: Event, *, width: int = 0) -> None:
-    """Let the engine live through an event of a random stream."""
+    """Apply an event of a random stream to the engine."""
     if isinstance(event, Learn):
         names = book.ids_of(event.names)
         row = example(event.x, names, width=width, weight=event.weight)
@@ -127,7 +127,7 @@ def play(engine: _core.OnlinePlt, book: LabelBook, event: Event, *, width: int =
 
 @dataclass(frozen=True)
 class Block:
-    """What one node's sibling block holds; arrays have a column a child, then theta's."""
+    """The contents of a node's sibling block; arrays have one column per child, then theta's."""
 
     children: int
     theta: bool
@@ -150,13 +150,13 @@ class Block:
         return dict(zip([-1, *self.features], [self.cells[0], *cells], strict=True))
 
     def row(self, feature: int, initial: Array) -> Array:
-        """Give a feature's row; one that the node has never seen is as new."""
+        """Return a feature's row; that of an unseen feature is fresh."""
         new = np.repeat(initial[:, None], self.children + self.theta, axis=1)
         return self.rows.get(feature, new)
 
 
 def blocks(engine: _core.OnlinePlt) -> dict[int, Block]:
-    """Give the blocks of all nodes that have one."""
+    """Return the blocks of all nodes that have one."""
     saved = engine.save(False)
     counts = np.bincount(saved["tree.parent"][1:], minlength=len(saved["tree.parent"]))
     memory = _memories(saved)
@@ -193,26 +193,26 @@ def blocks(engine: _core.OnlinePlt) -> dict[int, Block]:
 
 
 def widened(saved: Mapping[str, Array], name: str) -> Array:
-    """Give an array of rows as floats, whether it holds these or their upper halves."""
+    """Return an array of rows as floats, stored whole or as upper halves."""
     if f"{name}16" not in saved:
         return saved[name]
     return (saved[f"{name}16"].astype(np.uint32) << 16).view(np.float32)
 
 
 def variances_or_sums(saved: Mapping[str, Array]) -> Array:
-    """Give the state of rows: of AROW the roots of variances are saved, in 256ths, less 1."""
+    """Return the state of rows: of AROW the roots of variances are saved, in 256ths, less 1."""
     if "weights.state8" not in saved:
         return saved["weights.state"]
     return (((saved["weights.state8"].astype(np.float32) + 1) / 256) ** 2).astype(np.float32)
 
 
 def halves(floats: Array) -> Array:
-    """Give what `widened` makes these numbers of."""
+    """Return the inverse of `widened`."""
     return (np.ascontiguousarray(floats).view(np.uint32) >> 16).astype(np.uint16)
 
 
 def initial_row(given: Mapping[str, Any]) -> Array:
-    """Give weight and state of a classifier that has learnt nothing."""
+    """Return weight and state of a fresh classifier."""
     return blocks(_core.OnlinePlt(dict(given)))[ABOVE_ROOT].rows[-1][:, 0]
 
 

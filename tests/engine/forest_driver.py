@@ -1,4 +1,4 @@
-"""Grow the compiled forest and its twin from the same examples, and read what the engine saves."""
+"""Grow the compiled forest and its twin from the same examples, and read the saved forest."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def single(x: Instance) -> Instance:
 
 
 def options(settings: Settings, trees: int, share: str) -> dict[str, Any]:
-    """Tell the engine what the twin's settings say."""
+    """Translate the twin's settings for the engine."""
     parameters = LdSMClassifier(
         n_estimators=trees,
         arity=settings.M,
@@ -54,14 +54,14 @@ def grow(
     share: str = "examples",
     threads: int = 1,
 ) -> _core.Forest:
-    """Give the engine's LdSM forest."""
+    """Return the engine's LdSM forest."""
     return _grown(options(settings, trees, share), data, None, threads)
 
 
 def grow_fastxml(
     settings: fastxml.Settings, data: Sequence[Example], *, trees: int, gain: Mapping[int, float]
 ) -> _core.Forest:
-    """Give the engine's FastXML forest, its hyperplanes learnt to the end."""
+    """Return the engine's FastXML forest, with hyperplanes learnt to convergence."""
     parameters = FastXMLClassifier(
         n_estimators=trees,
         max_leaf_size=settings.MaxLeaf,
@@ -94,7 +94,7 @@ def _grown(
 
 
 def twins(settings: Settings, data: Sequence[Example], trees: int = 1) -> list[Tree]:
-    """Give the plain trees, with the engine's own random numbers."""
+    """Return the plain trees, with the engine's own random numbers."""
     return [Tree(settings, data, _core.draw, number) for number in range(trees)]
 
 
@@ -137,5 +137,5 @@ def nodes(saved: dict[str, Array], planes: int) -> Iterator[list[dict[str, Any]]
 
 
 def first_child(tree: Tree, v: Node) -> int:
-    """Give the number of the twin's first child, as the engine numbers nodes."""
+    """Return the number of the twin's first child, as the engine numbers nodes."""
     return LEAF if v.is_leaf else next(i for i, u in enumerate(tree.nodes) if u is v.ch[0])

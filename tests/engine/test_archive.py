@@ -1,4 +1,4 @@
-"""A model that was saved and loaded is the model that never stopped, in every byte."""
+"""A saved and loaded model equals the model that never stopped, in every byte."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def reloaded(engine: _core.OnlinePlt, given: dict[str, Any]) -> _core.OnlinePlt:
 
 
 def check_resuming(given: dict[str, Any], stream: list[Event], cuts: set[int]) -> None:
-    """Stop at every cut, go on from what was saved, and lag nowhere behind the one that did not."""
+    """Save, load and continue at every cut; always equal the uninterrupted model."""
     straight, resumed = _core.OnlinePlt(given), _core.OnlinePlt(given)
     books = LabelBook(), LabelBook()
     for t, event in enumerate(stream):
@@ -131,7 +131,7 @@ def test_saved_for_prediction_it_predicts_the_same(policy: str, learner: str) ->
 
 
 def realistic(learner: str, replay: int, n: int = 3000) -> tuple[OnlinePLTClassifier, Any]:
-    """A model of rows like text: many features, frequent and rare; labels likewise."""
+    """A model of text-like rows: many features and labels, frequent and rare."""
     import scipy.sparse as sp
 
     rng = np.random.default_rng(0)
@@ -159,7 +159,7 @@ def test_saved_for_prediction_it_takes_little_more_than_its_weights(
     clf.save(tmp_path / "all.lg")
     clf.save(tmp_path / "lean.lg", for_prediction=True)
     share = (tmp_path / "lean.lg").stat().st_size / (tmp_path / "all.lg").stat().st_size
-    assert share <= (0.75 if learner == "arow" else 0.6), share  # a variance takes half of a weight
+    assert share <= (0.75 if learner == "arow" else 0.6), share  # a variance has half the bytes
     lean = labelgrove.load(tmp_path / "lean.lg")
     for mine, theirs in zip(clf.predict_topk(X[:50]), lean.predict_topk(X[:50]), strict=True):
         assert mine.tobytes() == theirs.tobytes()

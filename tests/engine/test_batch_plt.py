@@ -1,4 +1,4 @@
-"""The batch engine is its twin, in any number of threads, and its groves average exactly."""
+"""The batch engine equals its twin for any number of threads, and groves average exactly."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_no_threads_no_order_of_tasks_changes_a_byte() -> None:
     assert state(models[0]) == state(models[1]) == state(models[2])
 
 
-@pytest.mark.parametrize("tree", ["kmeans", "huffman"])  # its shape is drawn, or examples alone
+@pytest.mark.parametrize("tree", ["kmeans", "huffman"])  # seeds change its shape, or examples only
 def test_another_seed_is_another_model(tree: str) -> None:
     X, Y = noise(n=300, d=80)
     a, b = (
@@ -114,7 +114,7 @@ def test_wide_nodes_are_cut_and_put_together_again() -> None:
             X, [[v for v in row if v == wide.classes_[column]] for row in Y]
         )
         ours = wide.predict_proba(X).toarray()[:, column]
-        # The root of a model of one label asks whether there is any: it is that label's classifier.
+        # With a single label, the root's classifier decides whether there is any label.
         assert ours == pytest.approx(alone.predict_proba(X).toarray()[:, 0], abs=2e-3)
 
 
@@ -145,7 +145,7 @@ def test_a_grove_averages_exactly(seed: int, k: int, threshold: float, width: in
 
 
 def mean_of_trees(grove: PLTClassifier, X: Any, Y: Any) -> npt.NDArray[np.float32]:
-    """Every tree learnt by itself, all its labels; then the mean, in the order of the trees."""
+    """Each tree learnt alone with all its labels; then the mean, in the order of the trees."""
     learned = grove._learned
     assert learned is not None
     arrays = learned.engine.save(True)

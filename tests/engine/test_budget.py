@@ -1,4 +1,4 @@
-"""What a budget holds, what is forgotten for it, and that nothing else decides about that."""
+"""What fits into a budget, what is forgotten for it, and that nothing else influences this."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_what_is_worth_least_is_forgotten_and_nothing_else_changes(learner: str)
         for node, block in before.items():
             now = after.get(node)
             if now is None or (now.children, now.theta) != (block.children, block.theta):
-                continue  # a leaf came: its columns are others
+                continue  # a new leaf changes the columns
             for i, feature in enumerate(block.features):
                 if feature in row.ids:
                     continue

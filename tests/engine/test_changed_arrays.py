@@ -1,7 +1,7 @@
-"""Arrays that somebody has changed: refused by name, or harmless.
+"""Changed arrays are refused by name, or harmless.
 
-What was changed here has valid checksums. (Damage by accident, and to the container, is the
-business of tests/persistence.)
+The changed files have valid checksums. (tests/persistence covers accidental damage and the
+container.)
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def test_an_unchanged_model_passes(tmp_path: Path) -> None:
         ("tree.parent", 3, 10**6, "parent that does not exist"),
         ("tree.parent", 1, 2, "root"),
         ("tree.parent", 2, 2, "cycle"),
-        ("tree.label", -1, 10**6, "never there"),
+        ("tree.label", -1, 10**6, "label that does not exist"),
         ("block.node", 1, 10**6, "nodes must exist and increase"),
         ("block.features", 0, 10**6, "too short"),
         ("weights.feature", 1, 0xFFFFFFF0, "out of range"),

@@ -1,4 +1,4 @@
-"""A header that somebody has changed: refused by name, or harmless."""
+"""A changed header is refused by name, or harmless."""
 
 from __future__ import annotations
 
@@ -92,8 +92,8 @@ def named_model(folder: Path) -> tuple[Header, Arrays]:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"text": b"xyx", "retired": [0, 0, 1]}, "none retired"),
-        ({"retired": [1, 1, 1]}, "none retired"),
+        ({"text": b"xyx", "retired": [0, 0, 1]}, "all must be in use"),
+        ({"retired": [1, 1, 1]}, "all must be in use"),
         ({"text": b"xxz"}, "two labels in use are named 'x'"),
         ({"text": b"x", "offsets": [0, 1], "retired": [0]}, "1 names for 3 features"),
         ({"text": None, "offsets": None, "ints": [0, 1, 2]}, "must be text"),

@@ -1,4 +1,4 @@
-"""The engine of learnt vectors is its plain twin, in any number of threads and on any processor."""
+"""The engine of learnt vectors equals its plain twin, for any number of threads and processor."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_fit_learns_in_batches_at_a_falling_rate(
 
 
 def test_every_processor_learns_the_same() -> None:
-    """To the last bit, whatever the instructions that there are: CI has several."""
+    """Equal to the last bit with any instruction set; CI has several."""
     rng = np.random.default_rng(0)
     X, y = rng.random((200, 30)), rng.integers(0, 40, 200)
     digest = sha256()
@@ -183,7 +183,7 @@ def test_what_came_early_is_not_forgotten() -> None:
     labels = np.repeat([0, 1], 600) * 10 + rng.integers(0, 10, 1200)
     X = np.zeros((1200, 45))
     for i, label in enumerate(labels):
-        X[i, [2 * label, 2 * label + 1, 40 + i % 5]] = 1.0  # two words of its own, one of all
+        X[i, [2 * label, 2 * label + 1, 40 + i % 5]] = 1.0  # two words of its own, one shared
     found = {}
     for replay in (0, 1):
         clf = EmbeddingClassifier(dimension=10, replay=replay).partial_fit(X, labels)
@@ -287,7 +287,7 @@ def test_a_compact_copy_is_its_vectors_rounded(dtype: str, loss: str) -> None:
     asked = (*clf._learned.check_rows(X).arrays, 9, 0, None, 1)
     mine, expected = copy._learned.engine.top_k(*asked), twin.top_k(*asked)
     np.testing.assert_allclose(mine[1], expected[1], rtol=1e-4)
-    assert (mine[0] == expected[0]).mean() > 0.99  # but for the order of equals
+    assert (mine[0] == expected[0]).mean() > 0.99  # except for the order of ties
 
 
 def test_short_vectors_are_dropped_first() -> None:
@@ -310,12 +310,12 @@ def test_short_vectors_are_dropped_first() -> None:
     [
         ("vector.type", lambda a: a + 1, "0 to 2"),
         ("vector.type", lambda a: a[:0], "one number"),
-        ("feature.vector", lambda a: a[:-1], "as many vectors"),
-        ("node.vector", lambda a: a[:-8], "as many vectors"),
-        ("feature.scale", lambda a: a[:-1], "one number for each vector"),
+        ("feature.vector", lambda a: a[:-1], "one vector for each"),
+        ("node.vector", lambda a: a[:-8], "one vector for each"),
+        ("feature.scale", lambda a: a[:-1], "one number for each int8 vector"),
         ("node.scale", lambda a: a * np.nan, "not finite"),
         ("node.bias", lambda a: a + 1e7, "not finite"),
-        ("node.bias", lambda a: a[:-1], "as many vectors"),
+        ("node.bias", lambda a: a[:-1], "one vector for each"),
         ("feature.id", lambda a: a * 0, "occurs twice"),
         ("counters", lambda a: a[:-1], "3 numbers"),
     ],

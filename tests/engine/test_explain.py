@@ -1,4 +1,4 @@
-"""Explanations of the engine, against what its saved weights say by plain arithmetic."""
+"""Explanations of the engine, against plain arithmetic on its saved weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models that are consistent but extreme, learnt or from a file: answered, or refused in a word."""
+"""Consistent but extreme models, learnt or from a file, answer or are refused clearly."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_an_ldsm_tree_that_is_one_long_path_is_refused(tmp_path: Path) -> None:
 
 
 def test_no_ldsm_tree_grows_beyond_all_sense() -> None:
-    """Here every split sends almost all examples to all children."""
+    """Every split sends almost all examples to all children."""
     X = np.random.default_rng(0).random((60, 2)).astype(np.float32)
     model = LdSMClassifier(
         n_estimators=1,
@@ -124,7 +124,7 @@ def test_no_ldsm_tree_grows_beyond_all_sense() -> None:
     assert np.isfinite(model.predict_topk(X, 2)[1]).all()
 
 
-# --- numbers that are none -----------------------------------------------------------------------
+# --- NaN and infinity ----------------------------------------------------------------------------
 
 MODELS: dict[str, Any] = {
     "oplt": OnlinePLTClassifier,
@@ -166,7 +166,7 @@ def check_refused(model: Any, bad: float, for_prediction: bool, path: Path) -> N
     assert names
     for name in names:
         changed = arrays[name].copy()
-        if name == "weights.row":  # the last value of the last row, before 64 bytes of nothing
+        if name == "weights.row":  # the last value of the last row, before 64 bytes of padding
             half = header.get("compact", {}).get("dtype") == "float16"
             value = np.array([bad], np.float16 if half else np.float32).view(np.uint8)
             changed[-64 - len(value) : -64] = value
@@ -183,7 +183,7 @@ def is_weight(name: str) -> bool:
 
 
 def test_lomtree_probabilities_are_none_beyond_one(tmp_path: Path) -> None:
-    """Even where the path to every leaf is so improbable that its product underflows."""
+    """Even if the path to every leaf is so improbable that its product underflows."""
     g = np.random.default_rng(0)
     X = (g.random((300, 6)) * 1e9).astype(np.float32)
     model = LOMTreeClassifier(normalize=False, r=1e-3, leaves=4)
@@ -197,7 +197,7 @@ def test_lomtree_probabilities_are_none_beyond_one(tmp_path: Path) -> None:
         assert (P.sum(axis=1) <= 1 + 1e-5).all()
 
 
-# --- nothing there -------------------------------------------------------------------------------
+# --- empty models --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("make", [PLTClassifier, OnlinePLTClassifier, LdSMClassifier])
@@ -247,7 +247,7 @@ def test_features_that_collide_under_every_multiplier_are_learnt_and_made_compac
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of address space are Linux's")
-@pytest.mark.slow  # sanitizers need all addresses that there are
+@pytest.mark.slow  # sanitizers need the whole address space
 @pytest.mark.parametrize("name", ["tree1.counters", "batch.counters", "online.counters"])
 def test_no_tree_takes_room_for_labels_that_have_no_names(name: str, tmp_path: Path) -> None:
     X, Y = np.eye(4), [["a"], ["b"], ["c"], ["a", "d"]]
@@ -269,4 +269,4 @@ def test_no_tree_takes_room_for_labels_that_have_no_names(name: str, tmp_path: P
     """
     command = [sys.executable, "-c", dedent(program), str(tmp_path / "m.lg")]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert any(words in told for words in ("other examples", "other labels", "do not match"))
+    assert any(word in told for word in ("different examples", "different labels", "do not match"))

@@ -1,7 +1,7 @@
-"""The compiled FastXML forest is its plain twin: examples, leaves and figures, node for node.
+"""The compiled FastXML forest equals its plain twin: examples, leaves and figures, node for node.
 
-A decision that a hyperplane learnt a little less exactly could turn the other way makes an example
-useless here; the twin tells which are so.
+The twin reports decisions that a slightly less exact hyperplane could reverse; examples with such
+decisions are discarded.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""An online model that goes on from a batch model is the one that began with all of its rows.
+"""A batch model continued online equals an online model that started with all of its rows.
 
-The twin gives every feature of the batch model a row at once; the engine makes one when it first
+The twin gives every feature of the batch model a row at once; the engine creates one when it first
 learns from the feature.
 """
 
@@ -30,7 +30,7 @@ QUESTIONS = sp.csr_array(
 
 @cache
 def batch_arrays(n_trees: int) -> tuple[dict[str, Array], Array]:
-    """Give a batch model over the first features and labels, and how often each label occurred."""
+    """Return a batch model over the first features and labels, and the label counts."""
     rng = np.random.default_rng(n_trees)
     X = sp.random_array((60, FEATURES), density=0.3, rng=rng, dtype=np.float32, format="csr")
     Y = [rng.choice(LABELS, rng.integers(1, 4), replace=False).tolist() for _ in range(60)]
@@ -49,7 +49,7 @@ def answers(engine: _core.OnlinePlt) -> list[bytes]:
 
 
 def both(given: dict[str, Any], *, guessed: bool = True) -> tuple[_core.OnlinePlt, _core.OnlinePlt]:
-    """Give the engine, and the twin with all rows."""
+    """Return the engine, and the twin with all rows."""
     arrays, counts = batch_arrays(given["n_trees"])
     heir, twin = (
         _core.OnlinePlt.from_batch(given, arrays, counts if guessed else None) for _ in range(2)

@@ -1,7 +1,7 @@
-"""The compiled forest is its plain twin: tree for tree, weights to the accuracy of a float32.
+"""The compiled forest equals its plain twin: tree for tree, weights to float32 accuracy.
 
-A decision that single precision could turn the other way makes an example useless here; the twin
-tells which are so.
+The twin reports decisions that single precision could reverse; examples with such decisions are
+discarded.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CLOSE = {"rel": 2e-3, "abs": 2e-4}
 
 
 def drawn_examples(seed: int, n: int, weights: tuple[float, ...]) -> list[Example]:
-    """Give examples of seven labels; a feature speaks for each, now and then wrongly."""
+    """Return examples of seven labels; each has a feature that indicates it, with a few errors."""
     rng = random.Random(seed)
     data = []
     for _ in range(n):
@@ -146,7 +146,7 @@ def test_split_statistics_are_those_of_the_children(data: list[Example], given_:
 
 
 def checker(n: int) -> list[Example]:
-    """Examples of four labels that their features tell apart, with two that are shared."""
+    """Examples of four labels with features of their own, and two shared features."""
     data = []
     for i in range(n):
         x = {i % 4: 0.5, 4 + i % 3: 0.25 + 0.01 * i, "bias": 1.0}

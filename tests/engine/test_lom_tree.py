@@ -45,7 +45,7 @@ def learn(
 
 
 def by_number(nodes: dict[str, Any]) -> dict[int, dict[str, Any]]:
-    """What the engine tells of each node."""
+    """The engine's statistics of each node."""
     ends = np.cumsum(nodes["node.classes"])
     found = {}
     for v, (begin, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
@@ -138,7 +138,7 @@ def check(
     *,
     weighted: bool = False,
 ) -> int:
-    """Up to where a decision is too near to call for floats."""
+    """Compare until a decision is too close for float32."""
     new_regressor, parameters = REGRESSORS[name]
     weights = [(0.25, 1.0, 3.0)[n % 3] if weighted else 1.0 for n in range(len(stream))]
 

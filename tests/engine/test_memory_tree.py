@@ -82,7 +82,7 @@ def assert_same_answers(engine: Any, twin: MemoryTree, xs: Sequence[Instance]) -
 
 
 def check(stream: Sequence[Row], **parameters: Any) -> int:
-    """Up to where a decision is too near to call for floats."""
+    """Compare until a decision is too close for float32."""
 
     def grown(stream: Sequence[Row]) -> tuple[MemoryTree, int]:
         twin = twin_of(**parameters)
@@ -141,7 +141,7 @@ def test_any_cut_gives_the_same_bytes() -> None:
 
 
 def test_dense_rows() -> None:
-    """With zeros in them, they add up in another order than sparse ones, and find the same."""
+    """Dense rows with zeros are summed in another order than sparse ones, and find the same."""
     stream = random_stream(1, 60)
     sparse, dense = (_core.MemoryTree(options()) for _ in range(2))
     learn(sparse, stream)

@@ -1,11 +1,10 @@
-"""The engine is its plain twin: tree for tree, and weight for weight.
+"""The engine equals its plain twin: tree for tree, and weight for weight.
 
-AROW's numbers are the same to the last bit; AdaGrad's and SGD's, which the twin computes in double
-precision, to float32's accuracy.
+AROW's numbers agree to the last bit; AdaGrad's and SGD's, which the twin computes in double
+precision, to float32 accuracy.
 
-Random choices are made by one hash, the engine's. Under BEST-GREEDY the engine's probabilities,
-which have 24 bits, could part from the twin's where two children are nearly equal, so there the
-twin asks the engine.
+Both make random choices with the engine's hash. Under BEST-GREEDY the engine's probabilities, which
+have 24 bits, could order two nearly equal children differently, so the twin asks the engine there.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ def new_learner(name: str, l2: float, seed: int) -> Callable[[], Learner]:
 
 
 class Twin(OPLT):
-    """OPLT in plain Python; what BEST-GREEDY asks is answered by the engine's classifiers."""
+    """OPLT in plain Python; the engine's classifiers answer the queries of BEST-GREEDY."""
 
     def __init__(
         self,
@@ -148,7 +147,7 @@ def eta(given: dict[str, Any], block: Block, column: int, x: Instance) -> float:
 
 
 def live(twin: Twin, events: list[Event]) -> None:
-    """Let engine and twin live through the same events, and compare them at the end."""
+    """Apply the same events to engine and twin, and compare them at the end."""
     book = LabelBook()
     book.ids_of(twin.names)
     for event in events:
@@ -245,7 +244,7 @@ def test_same_on_any_stream(given: dict[str, Any], stream: list[Event]) -> None:
 def test_same_from_any_start_tree(
     given: dict[str, Any], tree: LabelTree, stream: list[Event]
 ) -> None:
-    """Here a node can fill up within an observation and be left for a child that is new, too."""
+    """A node can fill up within an observation, so that the policy moves on to a new child."""
     live(Twin(**{**given, "alpha": 1.0}, start=tree), stream)
 
 
@@ -271,7 +270,7 @@ def test_same_on_longer_streams(policy: str, learner: str, replay: int, memory: 
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_same_where_the_first_node_is_wide(policy: str) -> None:
-    """As long as examples have many features: in the first of these streams, not in the last."""
+    """Only while examples have many features: in the first of these streams, not in the last."""
     most_children = []
     for features in (11, 9, 6):
         twin = Twin(
@@ -330,7 +329,7 @@ def test_same_in_a_stream_of_several_labels(learner: str) -> None:
 
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_cpet_weighs_fit_too(learner: str) -> None:
-    """With one new label an observation, every node asked about is older than it."""
+    """With one new label per observation, every queried node is older than it."""
     twin = Twin(
         learner=learner,
         policy="cpet",
@@ -365,7 +364,7 @@ def test_replay_of_everything_reads_no_bound_as_zero() -> None:
 
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_same_probabilities(learner: str) -> None:
-    """For features that are known to all blocks, to some, or to none."""
+    """With features known to all blocks, to some, or to none."""
     given = parameters_of(learner)
     twin = Twin(**given)
     live(twin, random_stream(4, length=70))

@@ -1,4 +1,4 @@
-"""Several online trees are what each would be alone, and predict the mean of what they say."""
+"""Several online trees each equal the tree learnt alone, and predict the mean."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ RANDOM, BEST_GREEDY = (options(policy=name)["policy"] for name in ("random", "be
 
 
 class Twin:
-    """As many engines of one tree, each with what its tree of the grove draws."""
+    """Single-tree engines, one per tree of the grove, with the random choices of that tree."""
 
     def __init__(self, told: dict[str, Any]) -> None:
         self.told = told
@@ -143,7 +143,7 @@ def test_thresholds_are_tuned_by_the_mean(stream: list[Event], policy: str, thre
     saved = save_bytes(engine)
     assert {name: array for name, array in saved.items() if "ofo." not in name} == twin.save()
     m = engine.label_count
-    ofo.update(csr_array((0, m)), csr_array((0, m)))  # labels that no example it saw has had
+    ofo.update(csr_array((0, m)), csr_array((0, m)))  # labels that it never saw in an example
     assert engine.thresholds().tolist() == ofo.thresholds()[:m].tolist()
     again = _core.OnlinePlt.load(told, engine.save(False), False)
     assert again.thresholds().tolist() == engine.thresholds().tolist()
@@ -161,5 +161,5 @@ def test_trees_that_learnt_from_other_examples_are_refused(wrong: str) -> None:
         saved["tree1.counters"][1] += 1
     else:
         saved["tree1.ofo.positives"][0] += 1
-    with pytest.raises(ValueError, match="tree 1 has learnt from other examples"):
+    with pytest.raises(ValueError, match="tree 1 has learnt different examples"):
         _core.OnlinePlt.load(told, saved, False)

@@ -1,4 +1,4 @@
-"""Thresholds tuned while learning are those of predicting each example, then learning it."""
+"""Thresholds tuned while learning equal those of predicting each example, then learning it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ EVERYTHING = np.zeros(1, np.float32)
 OFO_ARRAYS = ("ofo.hits", "ofo.positives", "ofo.predicted")
 
 
-ASKING = 13  # the stream of draws by which examples are asked about
+ASKING = 13  # the random stream that selects tuning examples
 
 
 def counts(engine: _core.OnlinePlt) -> list[list[int]]:
@@ -42,7 +42,7 @@ def counts(engine: _core.OnlinePlt) -> list[list[int]]:
 
 
 def one_by_one(given_options: dict[str, Any], events: list[Event]) -> tuple[_core.OnlinePlt, OFO]:
-    """Predict examples by an engine that tunes nothing, let OFO see them, then learn them."""
+    """Predict examples with an engine without tuning, show them to OFO, then learn them."""
     engine = _core.OnlinePlt({**given_options, "ofo_a": 0.0, "ofo_b": 0.0})
     seed, every = given_options["seed"], given_options["ofo_every"]
     ofo = OFO(a=given_options["ofo_a"], b=given_options["ofo_b"])
@@ -104,7 +104,7 @@ def test_it_predicts_each_example_before_it_learns_it(
     tuned = {name: learnt.pop(name) for name in OFO_ARRAYS}
     assert learnt == expected, "tuning must leave learning alone"
     m = engine.label_count
-    ofo.update(csr_array((0, m)), csr_array((0, m)))  # labels that no example it saw has had
+    ofo.update(csr_array((0, m)), csr_array((0, m)))  # labels that it never saw in an example
     assert engine.thresholds().tolist() == ofo.thresholds()[:m].tolist()
     padded = [[*numbers, *[0] * m][:m] for numbers in counts(engine)]
     assert (start[0] + np.array(padded[0])).tolist() == ofo.a[:m].tolist()
@@ -113,7 +113,7 @@ def test_it_predicts_each_example_before_it_learns_it(
 
 
 def long_stream() -> list[Example]:
-    """Clusters that can be told apart, whose labels come as time goes on; fit to be learnt."""
+    """Separable clusters whose labels arrive over time."""
     rng, book = random.Random(7), LabelBook()
     found = []
     for t in range(1300):

@@ -22,7 +22,7 @@ from naive.label_tree import LabelTree
 from naive.learners import instance
 from naive.streams import Event, Learn, Remove, in_blocks, random_stream, streams
 
-REPLAYS = [(0, 0), (1, 0), (2, 0), (1, 1), (2, 3)]  # how often, and from how many
+REPLAYS = [(0, 0), (1, 0), (2, 0), (1, 1), (2, 3)]  # number of replays, and size of memory
 
 
 @st.composite
@@ -84,7 +84,7 @@ def test_proper_where_the_first_node_is_wide(features: int) -> None:
 @pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("policy", POLICIES)
 def test_proper_where_the_stream_says_how_often_to_learn_again(policy: str, learner: str) -> None:
-    """How often depends on all labels of an example, so IPLT gets these and no others.
+    """The number of replays depends on all labels of an example, so IPLT gets exactly these.
 
     Hence theta, which the witness teaches as a label, is not compared here, and none is removed.
     """
@@ -110,7 +110,7 @@ def test_proper_where_the_stream_says_how_often_to_learn_again(policy: str, lear
 
 
 def wide_stream(seed: int, labels: int, width: int, length: int = 70) -> list[Event]:
-    """Give a stream whose rows bring many new labels, so that blocks grow wide fast."""
+    """Return a stream whose rows bring many new labels, so that blocks quickly grow wide."""
     rng = random.Random(seed)
     stream: list[Event] = []
     for t in range(length):
@@ -126,7 +126,7 @@ def wide_stream(seed: int, labels: int, width: int, length: int = 70) -> list[Ev
 @pytest.mark.parametrize("policy", ["best-greedy", "random", "complete"])
 @pytest.mark.parametrize("dense", [False, True])
 def test_proper_in_wide_blocks(learner: str, policy: str, dense: bool) -> None:
-    """From one column to more than 128, so that every width of a vector occurs, in many mixes."""
+    """From one column to more than 128, so that every vector width occurs in many combinations."""
     for seed, (arity, more) in enumerate([(2, 130), (3, 61), (4, 20)]):
         given = options(
             learner=learner,
@@ -144,7 +144,7 @@ def test_proper_in_wide_blocks(learner: str, policy: str, dense: bool) -> None:
 
 
 def test_every_width_from_one_to_140_columns() -> None:
-    """One label more each time; the last block has them all."""
+    """One more label each time; the last block has them all."""
     for learner in LEARNERS:
         witness = Witness(options(learner=learner, max_leaves=140, replay=1))
         rng = random.Random(7)
@@ -157,7 +157,7 @@ def test_every_width_from_one_to_140_columns() -> None:
 
 
 def test_the_streams_reach_what_they_are_meant_to_reach() -> None:
-    """Places that are taken, ghosts that move, auxiliary classifiers of leaves, full memories."""
+    """Reused places, moving ghosts, auxiliary classifiers of leaves, full memories."""
     seen: Counter[str] = Counter()
     for policy in POLICIES:
         for seed, (arity, max_leaves) in enumerate([(2, 2), (2, 5), (3, 3), (4, 11)]):
@@ -187,7 +187,7 @@ def test_several_passes_are_proper() -> None:
 
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_dense_rows_learn_what_sparse_ones_do(learner: str) -> None:
-    """A dense row is the sparse one that stores all its features, zeros too."""
+    """A dense row equals the sparse one that stores all features, including zeros."""
     given = options(learner=learner, max_leaves=5, replay=1)
     as_dense, as_sparse = Witness(given, width=12), Witness(given, width=12, dense=False)
     for event in random_stream(2, length=60):

@@ -1,4 +1,4 @@
-"""What a budget holds of trees of regressors, and what is forgotten for it."""
+"""What fits into the budget of trees of regressors, and what is forgotten for it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def options(name: str, **changes: Any) -> dict[str, Any]:
 
 
 def wide_stream(seed: int, n: int, *, weighted: bool = False) -> list[Row]:
-    """Twenty labels and more later, and many rare features; some rows have no gaps."""
+    """Twenty labels, more of them later, and many rare features; some rows have no gaps."""
     rng = np.random.default_rng(seed)
     stream = []
     for i in range(n):
@@ -122,7 +122,7 @@ def test_recycled_nodes_are_among_those() -> None:
 
 
 def worths(saved: dict[str, Any], learner: str) -> dict[tuple[int, int], float]:
-    """What every weight but the biases is worth, by regressor and feature."""
+    """The value of every weight except biases, by regressor and feature."""
     owner = np.repeat(np.arange(len(saved["block.features"])), saved["block.features"])
     ends = np.cumsum(saved["block.features"], dtype=np.int64)
     biases = ends - saved["block.features"].astype(np.int64)
@@ -150,7 +150,7 @@ def test_what_is_worth_least_is_forgotten(name: str, n: int, changes: dict[str, 
         learn(engine, [row])
         saved = engine.save(False)
         after = worths(saved, changes.get("learner", "arow"))
-        if saved["node.left"].tobytes() == tree:  # otherwise regressors have other numbers
+        if saved["node.left"].tobytes() == tree:  # otherwise regressors are numbered differently
             others = {key: w for key, w in before.items() if key[1] not in row[0]}
             lost = [w for key, w in others.items() if key not in after]
             kept = [w for key, w in others.items() if after.get(key) == w]

@@ -1,4 +1,4 @@
-"""Every search of the engine is the twin's: answers, order among equals, and what they cost."""
+"""Every search of the engine equals the twin's: answers, order of ties, and cost."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NO_FEATURES = rows([Example((), ())])
 
 
 class Case:
-    """A tree with a constant for every node; each constant is a bias that the engine is given."""
+    """A tree with a constant per node, given to the engine as biases."""
 
     def __init__(self, tree: LabelTree, margins: Sequence[float]) -> None:
         self.tree = tree
@@ -55,7 +55,7 @@ class Case:
 
 
 def probability(margin: float) -> np.float32:
-    """Give what the engine makes of a margin; products of such numbers are float32's."""
+    """Return what the engine makes of a margin; products of such numbers are float32's."""
     arrays = {
         "tree.parent": np.array([NONE, 0], np.uint32),
         "tree.label": np.array([NONE, 0], np.uint32),
@@ -90,14 +90,14 @@ def ids(allowed: Sequence[int] | None) -> Array | None:
 
 def ranked(labels: Array, scores: Array) -> list[tuple[int, float]]:
     there = labels != NONE
-    assert there.tolist() == sorted(there.tolist(), reverse=True)  # missing places come last
+    assert there.tolist() == sorted(there.tolist(), reverse=True)  # missing labels come last
     assert np.isnan(scores[~there]).all()
     return list(zip(labels[there].tolist(), scores[there].tolist(), strict=True))
 
 
 def expected(answer: tuple[search.Ranking, search.Stats]) -> tuple[Any, int, int, int]:
     ranking, stats = answer
-    blocks = stats.opened + (stats.evaluated > 0)  # the engine has one above the root
+    blocks = stats.opened + (stats.evaluated > 0)  # the engine has a node above the root
     return [(label, float(p)) for label, p in ranking], stats.evaluated, stats.depth, blocks
 
 
@@ -139,7 +139,7 @@ def test_threshold(case: Case, allowed: list[int] | None, data: st.DataObject) -
     count = len(case.tree.leaf_of)
     each = data.draw(st.lists(values, min_size=count, max_size=count))
     by_label = dict(enumerate(np.array(each, np.float32)))
-    # A single threshold would be meant for all labels; what lies beyond the last label is unused.
+    # A single threshold would apply to all labels; those beyond the last label are unused.
     assert above(case, [*each, 0.0, 0.0], allowed) == expected(
         search.above_threshold(case.tree, case.eta, by_label, allowed)
     )
@@ -160,7 +160,7 @@ def test_a_beam_as_wide_as_the_tree_is_exact(case: Case, k: int, allowed: list[i
 
 
 def small() -> Case:
-    """Give two pairs of leaves: labels 0 1 under node 1, labels 2 3 under node 2."""
+    """Return two pairs of leaves: labels 0 1 under node 1, labels 2 3 under node 2."""
     tree = LabelTree.from_parents([None, 0, 0, 1, 1, 2, 2], {0: 3, 1: 4, 2: 5, 3: 6})
     return Case(tree, [1000.0, 0.0, 2.0, 1000.0, 0.0, -1000.0, 0.0])
 
@@ -171,7 +171,7 @@ def test_costs_by_hand() -> None:
     assert top_k(case, 1, None, width=1)[0][0][0] == 3  # the better half has the worse leaf
     assert above(case, [0.6], None)[1:] == (5, 2, 3)  # node 1 has 0.5: it is not opened
     assert above(case, [1.5], None)[1:] == (1, 0, 1)  # nor is the root
-    assert top_k(case, 4, [2])[1:] == (5, 2, 3)  # node 1 leads to nothing that is wanted
+    assert top_k(case, 4, [2])[1:] == (5, 2, 3)  # node 1 leads to no allowed label
     assert top_k(case, 4, [])[1:] == (0, 0, 0)
     assert top_k(case, 4, [99])[0] == []
 
@@ -202,7 +202,7 @@ def test_an_empty_model_answers_nothing() -> None:
 @pytest.mark.parametrize("policy", ["best-greedy", "random", "cpet", "complete"])
 @pytest.mark.parametrize("learner", ["arow", "adagrad", "sgd"])
 def test_searches_agree_on_a_model_that_was_learnt(policy: str, learner: str) -> None:
-    """With features that blocks know and do not know, silent leaves, and labels still to come."""
+    """With known and unknown features, silent leaves, and labels still to come."""
     engine, book = (
         _core.OnlinePlt(options(policy=policy, learner=learner, max_leaves=4)),
         LabelBook(),

@@ -1,4 +1,4 @@
-"""The same bytes for any number of threads, and wherever a stream is cut into calls."""
+"""The same bytes for any number of threads and any division of a stream into calls."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from engine.driver import (
 from labelgrove import LOMTreeClassifier, MemoryTreeClassifier, OnlinePLTClassifier, _core
 from naive.learners import instance
 
-# The core takes examples in by windows of 512 while helpers work off the window before.
+# The core admits examples in windows of 512 while helpers process the previous window.
 LENGTH, REMOVED_AFTER = 1300, 600
 
 
 @cache
 def stream(seed: int, width: int = 30) -> tuple[list[Example], list[int]]:
-    """Give examples whose labels never cease to be new, and labels to be removed half-way."""
+    """Return examples with ever new labels, and labels to be removed half-way."""
     rng = random.Random(seed)
     book = LabelBook()
     examples: list[Example] = []
@@ -78,7 +78,7 @@ def test_same_bytes_for_any_threads_and_runs(
 
 
 def test_same_bytes_in_the_largest_calls_over_many_nodes() -> None:
-    """Enough nodes that the threads do overlap, many times over."""
+    """Enough nodes for many overlaps between threads."""
     given = options(policy="random", max_leaves=3, replay=1)
     expected = learnt(given, seed=4)
     for _ in range(20):
@@ -112,7 +112,7 @@ def test_the_seed_decides() -> None:
 
 @pytest.mark.parametrize("engine", ["OnlinePlt", "LomTree", "MemoryTree"])
 def test_a_call_looks_at_no_other_rows_than_its_own(engine: str) -> None:
-    """Else what a stream of n rows costs, cut into runs, would grow with n times n."""
+    """Otherwise the cost of a stream of n rows, cut into runs, would be quadratic in n."""
     estimator = {
         "OnlinePlt": OnlinePLTClassifier,
         "LomTree": LOMTreeClassifier,
@@ -125,5 +125,5 @@ def test_a_call_looks_at_no_other_rows_than_its_own(engine: str) -> None:
     for begin, end in ((0, 1), (2, 3), (3, 3)):
         learned.engine.learn(*arrays, indptr, labels, begin, end, 1)
     for begin, end in ((1, 2), (0, 3), (2, 4), (2, 1)):
-        with pytest.raises(ValueError, match="do not fit together|no such examples"):
+        with pytest.raises(ValueError, match="do not fit together|out of bounds"):
             learned.engine.learn(*arrays, indptr, labels, begin, end, 1)

@@ -19,7 +19,7 @@ def start_trees(draw: st.DrawFn, most: int = 9) -> LabelTree:
 
 
 def engine_tree(tree: LabelTree) -> tuple[Array, Array]:
-    """Give parents and labels as the engine numbers them: a node above the root comes first."""
+    """Return parents and labels as the engine numbers them: a node above the root comes first."""
     parents = [NONE, *(0 if p is None else p + 1 for p in tree.parent)]
     labels = [NONE, *(NONE if j is None else j for j in tree.label)]
     return np.array(parents, np.uint32), np.array(labels, np.uint32)

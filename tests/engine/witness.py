@@ -1,16 +1,16 @@
-"""What IPLT must be told to become the twin of an OPLT engine that is being watched.
+"""Training IPLT to be the twin of a given OPLT engine.
 
-IPLT gets the tree that OPLT has ended with, and the same examples. Three things are not in that
-tree, and become leaves of it, so that IPLT learns them like any label:
+IPLT gets OPLT's final tree and the same examples. Three things are missing from that tree and
+become leaves of it, so that IPLT learns them like any label:
 
-* a label whose place another has taken: a *ghost*, a child of the place's parent. It follows the
-  place's siblings when a node is slipped in between them and their parent;
+* a label whose place was reused: a *ghost*, a child of the place's parent. It follows the place's
+  siblings when a node is inserted between them and their parent;
 * an auxiliary classifier theta(v): a leaf under v, positive in all that v is positive in. If v is a
   leaf, the new leaf takes its label;
-* a removed label whose place nobody has taken: its silent leaf is a leaf like any other.
+* a removed label whose place was not reused: its silent leaf is a leaf like any other.
 
-The engine holds the columns of a block side by side, so the twin's blocks are wider than those that
-they are compared with, and the same column is computed at another place of another vector.
+The twin's blocks are therefore wider than the engine's, and the same column is computed at another
+position of another vector.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ FIXED = POLICIES["fixed"]
 
 
 class Witness:
-    """An OPLT engine, and all that was done to it."""
+    """An OPLT engine, and a record of everything done to it."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class Witness:
                 self.ghosts[dead] = int(parent[_place(parent, leaf, len(before["parent"]))])
 
     def twin(self) -> tuple[_core.OnlinePlt, dict[int, Block]]:
-        """Train IPLT on the tree as it is now; give it together with the engine's blocks."""
+        """Train IPLT on the tree as it is now; return it with the engine's blocks."""
         mine = blocks(self.engine)
         tree = self.engine.tree()
         parents, labels = tree["parent"].tolist(), tree["label"].tolist()
@@ -122,7 +122,7 @@ class Witness:
 
 
 def _place(parent: Any, leaf: int, old_size: int) -> int:
-    """Give the leaf whose place was taken: this one, or, if it was split first, its lower half.
+    """Return the leaf whose place was taken: this one, or, if it was split first, its lower half.
 
     That is the first node to be slipped in below it, and is never split while it is silent: the
     next new label of the same observation takes it.

@@ -1,4 +1,4 @@
-"""Models of old releases load, and answer as they did."""
+"""Models of old releases load and answer as before."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from labelgrove.persistence import read_model
 FOLDER = Path(__file__).parent
 FILES = sorted(FOLDER.glob("*/*.lg"))
 TOLERANCE = 1e-5
-"""Scores are products of a few float32 numbers; another processor changes their last digits."""
+"""Scores are products of a few float32 numbers; other processors change the last digits."""
 ROUNDED = 5e-3
-"""Where AROW learns on, what it has learnt in floats of format 1 is rounded to fewer bits."""
+"""When AROW continues, the floats of format 1 are rounded to fewer bits."""
 
 pytestmark = pytest.mark.parametrize(
     "path", FILES, ids=[f"{path.parent.name}-{path.stem}" for path in FILES]
@@ -26,13 +26,13 @@ pytestmark = pytest.mark.parametrize(
 
 
 def record(path: Path) -> tuple[Any, dict[str, Any]]:
-    """What the model was asked when it was written, and what it said."""
+    """The queries and answers of the model when it was written."""
     document = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
     return document["questions"], document["answers"]
 
 
 def assert_near(found: list[list[Any]], expected: list[list[Any]], tolerance: float) -> None:
-    """Both have the same numbers for the same labels; a label that is missing has 0."""
+    """Both have the same scores for the same labels; missing labels count as 0."""
     one, other = dict(found), dict(expected)
     labels = list(one | other)
     np.testing.assert_allclose(
@@ -63,7 +63,7 @@ def test_an_old_model_answers_as_it_did(path: Path) -> None:
 
 
 def test_nothing_of_an_old_model_is_lost_when_it_is_saved_again(path: Path, tmp_path: Path) -> None:
-    """An array that nobody reads any more would be, and no answer need tell."""
+    """An array that is no longer read could go unnoticed in the answers."""
     old = read_model(path)
     labelgrove.load(path).save(tmp_path / "again.lg")
     again = read_model(tmp_path / "again.lg")

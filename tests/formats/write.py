@@ -1,9 +1,9 @@
-"""Write the small models that every release leaves behind, with their right answers.
+"""Write the small models that every release adds, with their correct answers.
 
     python tests/formats/write.py [FOLDER]
 
-By default the folder is named after the version, beside this file. A folder once released is never
-written again.
+By default the folder is named after the version, next to this file. A released folder is never
+rewritten.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MARGIN = 1e-3
 
 @dataclass(frozen=True)
 class Old:
-    """A model to keep, and the rows that it is asked about."""
+    """A model to keep, and the rows to predict."""
 
     name: str
     model: Any
@@ -54,7 +54,7 @@ def numbers() -> np.ndarray:
 
 
 def sets() -> list[list[str]]:
-    """One to two labels a row, the first of which its largest column tells."""
+    """One or two labels per row; the largest column determines the first."""
     return [
         list(dict.fromkeys([FRUITS[i % 10], FRUITS[i * i % 7]])) if i % 11 else [FRUITS[i % 10]]
         for i in range(32)
@@ -62,7 +62,7 @@ def sets() -> list[list[str]]:
 
 
 def named(X: np.ndarray) -> list[dict[str, float]]:
-    """The same rows by the names of their columns."""
+    """The same rows as dicts of named columns."""
     return [{f"column {c}": value for c, value in enumerate(row) if value} for row in X.tolist()]
 
 
@@ -177,7 +177,7 @@ def embeddings(X: np.ndarray, Y: list[list[str]]) -> Iterator[Old]:
 
 
 def answers(model: Any, questions: Any) -> dict[str, Any]:
-    """All that a model says, in no order of its own, as values that JSON can hold."""
+    """All answers of a model in a canonical order, as JSON values."""
     labels, scores = model.predict_topk(questions, len(model.classes_))
     said = {
         "classes": sorted(model.classes_.tolist()),
@@ -198,7 +198,7 @@ def answers(model: Any, questions: Any) -> dict[str, Any]:
 
 
 def by_label(labels: list[Any], values: list[float]) -> list[list[Any]]:
-    """Pairs in the order of the labels; a place without a label, or a score of 0, says nothing."""
+    """Pairs in the order of the labels, without missing labels and scores of 0."""
     return [
         [label, value]
         for label, value in sorted(zip(labels, values, strict=True), key=lambda pair: str(pair[0]))
@@ -207,7 +207,7 @@ def by_label(labels: list[Any], values: list[float]) -> list[list[Any]]:
 
 
 def predicted(model: Any, X: Any) -> list[Any]:
-    """What ``predict`` gives: a class a row, or the labels of every row."""
+    """The answer of ``predict``: a class per row, or the labels of every row."""
     found = model.predict(X)
     if model.target_type_ == "multiclass":
         return found.tolist()
@@ -216,7 +216,7 @@ def predicted(model: Any, X: Any) -> list[Any]:
 
 
 def clear(said: dict[str, Any], row: int, threshold: float) -> bool:
-    """Whether no last bit could tip the answer: no score is near its threshold or near the best."""
+    """Whether rounding cannot change the answer: no score is near its threshold or the best."""
     scores = said["scores"][row]
     thresholds = dict(said.get("thresholds", []))
     best = sorted((score for _, score in scores), reverse=True)
@@ -226,7 +226,7 @@ def clear(said: dict[str, Any], row: int, threshold: float) -> bool:
 
 
 def write(folder: Path) -> None:
-    """Write all models, and beside each what it was asked and said."""
+    """Write all models, each with its queries and answers."""
     folder.mkdir(parents=True, exist_ok=True)
     for old in models():
         path = folder / f"{old.name}.lg"

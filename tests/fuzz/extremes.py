@@ -1,7 +1,6 @@
-"""What is legal and hardly ever met: parameters at the ends of their domains, rows, label names.
+"""Legal but rare inputs: parameters at the ends of their domains, rows, label names.
 
-Everything is drawn by Hypothesis, so that a failure is cut down to the least that fails, and is
-printed with all that it takes to meet it again.
+Hypothesis draws everything, so that it can shrink a failure and print how to reproduce it.
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ import scipy.sparse as sp
 from hypothesis import strategies as st
 
 LONGER = int(os.environ.get("LABELGROVE_FUZZ", "1"))
-"""How many times as many examples are tried as in the suite; `make fuzz` sets it."""
+"""Factor on the number of examples; `make fuzz` sets it."""
 
 LAST = 2**31 - 2
 """The largest feature id."""
 
 
 def examples(number: int) -> int:
-    """How many examples to try, of a test that takes so many in the suite."""
+    """Scale the number of examples that a test has in the suite."""
     return number * LONGER
 
 
@@ -35,10 +34,10 @@ def _mix(z: int) -> int:
 
 @cache
 def colliding(tables: int = 64, of_each: int = 60) -> tuple[int, ...]:
-    """Feature ids that fall into the last places of hash tables, for each of many multipliers.
+    """Feature ids that hash to the last places of a table, for each of many multipliers.
 
-    Multiplicative hashing maps an id to the high bits of its product with an odd number; whoever
-    knows the number can divide by it.
+    Multiplicative hashing maps an id to the high bits of its product with an odd number, which can
+    be inverted if the number is known.
     """
     found: set[int] = set()
     for table in range(tables):
@@ -174,5 +173,5 @@ _ENDS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
 
 
 def parameters(estimator: str) -> st.SearchStrategy[dict[str, Any]]:
-    """Some of an estimator's parameters, at the ends of what they may be."""
+    """Some of an estimator's parameters, at the ends of their domains."""
     return st.fixed_dictionaries({}, optional=_ENDS[estimator])

@@ -1,4 +1,4 @@
-"""Features whose ids were chosen to meet in the places of hash tables."""
+"""Feature ids chosen to collide in hash tables."""
 
 from __future__ import annotations
 

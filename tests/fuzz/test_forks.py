@@ -1,4 +1,4 @@
-"""Forks at any moment, beside threads that learn, predict and make estimators."""
+"""Forks at any moment, while threads learn, predict and create estimators."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from labelgrove import ModelStateError, OnlinePLTClassifier, PLTClassifier
 
 pytestmark = [
     pytest.mark.fuzz,
-    pytest.mark.slow,  # left out under AddressSanitizer, whose allocator a fork may leave locked
+    pytest.mark.slow,  # skipped under AddressSanitizer, whose allocator a fork may leave locked
     pytest.mark.skipif(sys.platform in {"win32", "darwin"}, reason="no safe fork here"),
     pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning"),
 ]
 
-PATIENCE = 60  # seconds, until a child counts as hanging
+PATIENCE = 60  # seconds until a child counts as hanging
 
 
 def test_forks_beside_threads() -> None:
-    """A child works with what was at rest, and is told of what was being learnt; it never hangs."""
+    """A child can use idle models, gets an error for models in use, and never hangs."""
     X, Y = noise(n=200)
     learning = OnlinePLTClassifier(n_jobs=2).fit(X, Y)
     resting = OnlinePLTClassifier(n_jobs=2).fit(X, Y)
@@ -75,7 +75,7 @@ def test_forks_beside_threads() -> None:
 
 
 def status_of(work: Callable[[], None]) -> int:
-    """Of a forked process that does the work: 0 if it could, 1 if not, a signal's if it hung."""
+    """Exit status of a forked process: 0 on success, 1 on failure, a signal if it hung."""
     process = os.fork()
     if process == 0:
         try:

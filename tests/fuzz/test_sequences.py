@@ -1,7 +1,7 @@
-"""Random calls, one after another, on every estimator, against a plain model of its state.
+"""Random sequences of calls on every estimator, against a plain model of its state.
 
-The plain model knows what can be known without learning: which labels there are, how often each
-was seen, and what must be the same before and after a call.
+The plain model tracks what is known without learning: the labels, their counts, and what a call
+must not change.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.fuzz
 
 
 class Calls(RuleBasedStateMachine):
-    """One estimator, and what a piece of paper could remember of it."""
+    """One estimator, and a plain record of its state."""
 
     name: str
 
@@ -53,7 +53,7 @@ class Calls(RuleBasedStateMachine):
         try:
             self.clf.fit(X, y) if afresh else self.clf.partial_fit(X, y)
         except (DataError, ParameterError):
-            # Such as parameters that do not go together: nothing has happened then.
+            # For example incompatible parameters; then nothing has changed.
             assert before is None or state(self.clf) == before
             return
         if afresh:
@@ -163,7 +163,7 @@ class Calls(RuleBasedStateMachine):
 
 
 def through_files(clf: Any, X: Any) -> Any:
-    """Saved and loaded again, whole; what is saved for prediction must answer alike."""
+    """Save and load the whole model; a file for prediction must give the same answers."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.lg"
         clf.save(path, for_prediction=True)

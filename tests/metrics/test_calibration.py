@@ -53,7 +53,7 @@ def test_curve_shows_every_bin_and_all_pairs() -> None:
     np.testing.assert_array_equal(curve.frequency, [np.nan, 0.5, np.nan, 0.0])
     curve = reliability_curve(Y, P, n_bins=4, pairs="all")
     assert curve.count.tolist() == [1, 2, 0, 1]
-    assert curve.frequency[0] == 1.0  # relevant, and not among the estimates
+    assert curve.frequency[0] == 1.0  # relevant but not among the estimates
 
 
 def test_rounding_above_one_is_forgiven() -> None:

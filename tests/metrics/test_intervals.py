@@ -1,4 +1,4 @@
-"""Bootstrap intervals: what they cover, and that weights stand for repeated rows."""
+"""Bootstrap intervals: coverage, and weights as repeated rows."""
 
 from __future__ import annotations
 

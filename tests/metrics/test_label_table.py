@@ -1,4 +1,4 @@
-"""The table with one line a label, and the parts by frequency."""
+"""The table with one line per label, and the parts by frequency."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def test_each_function_gives_what_the_summary_gives(name: str) -> None:
 def test_ndcg_agrees_with_scikit_learn() -> None:
     random = np.random.default_rng(1)
     dense = random.integers(0, 2, (30, 8))
-    dense[:, 0] = 1  # scikit-learn scores rows without labels in its own way
+    dense[:, 0] = 1  # scikit-learn treats rows without labels differently
     scores = random.random((30, 8))
     for k in (1, 3, 5, 8):
         found = metrics.ndcg_at_k(csr_array(dense), csr_array(scores), k)
@@ -180,7 +180,7 @@ GOOD_Y = csr_array([[1, 0, 1], [0, 1, 0]])
         (GOOD_Y, [[0]], "prediction has 1 rows: expected 2"),
         (GOOD_Y, [[0], [3]], "prediction, row 1, place 0: label id 3 found"),
         (GOOD_Y, [[0], [-2]], "prediction, row 1, place 0: label id -2 found"),
-        (GOOD_Y, np.zeros((2, 0), dtype=int), "prediction has 0 places a row: expected at least"),
+        (GOOD_Y, np.zeros((2, 0), dtype=int), "prediction has 0 places per row: expected at least"),
     ],
 )
 def test_bad_input_is_named(Y_true: Any, prediction: Any, message: str) -> None:
@@ -190,7 +190,7 @@ def test_bad_input_is_named(Y_true: Any, prediction: Any, message: str) -> None:
 
 
 def test_a_label_ranked_twice_is_an_error_but_missing_places_may_repeat() -> None:
-    with pytest.raises(DataError, match="row 1: label id 2 stands there twice"):
+    with pytest.raises(DataError, match="row 1: label id 2 occurs twice"):
         metrics.precision_at_k(GOOD_Y, [[0, 1, 2], [2, 0, 2]], 3)
     assert metrics.precision_at_k(GOOD_Y, [[-1, -1, 0], [1, -1, -1]], 3) == pytest.approx(1 / 3)
 

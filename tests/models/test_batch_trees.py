@@ -1,4 +1,4 @@
-"""The trees of batch models are those that the builders make of the same data."""
+"""Batch models have the trees that the builders make from the same data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compact copies: what they predict, what they take, what they report, and their files."""
+"""Compact copies: predictions, size, reports and files."""
 
 from __future__ import annotations
 
@@ -83,14 +83,14 @@ def test_an_explanation_of_the_copy_is_that_of_the_model(model: Any) -> None:
 
 
 def leaves(value: Any) -> list[Any]:
-    """What dataclasses and tuples hold in the end, in order."""
+    """The leaves of nested dataclasses and tuples, in order."""
     if dataclasses.is_dataclass(value):
         value = tuple(getattr(value, field.name) for field in dataclasses.fields(value))
     return [leaf for item in value for leaf in leaves(item)] if type(value) is tuple else [value]
 
 
 def naive(model: Any, threshold: float, X: sp.csr_array, k: int) -> Any:
-    """The best k probabilities, by weights of which small ones are dropped."""
+    """The best k probabilities, with small weights dropped."""
     engine = model._learned.engine
     parents = engine.save(True)["tree.parent"]
     length = np.sqrt(X.multiply(X).sum(axis=1))[:, None]
@@ -166,7 +166,7 @@ def test_a_size_is_kept_by_dropping_no_more_than_needed(model: Any, dtype: str) 
 def test_a_copy_of_limited_size_is_made_once(
     model: Any, dtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All that is tried is counted; one copy is made, beside an empty one that tells the rest."""
+    """All candidates are counted; only one copy is made, plus an empty one for the rest."""
     made = []
     load = _compacting._loaded
 
@@ -209,7 +209,7 @@ def test_a_copy_cannot_learn_on() -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="a mapped file cannot be written there")
 def test_a_loaded_copy_keeps_its_weights_in_the_file(tmp_path: Path) -> None:
-    """What happens to the file, which nobody should do, the model sees."""
+    """The model sees changes to its mapped file, which users must not make."""
     X, y = data(8, n=400, width=3000)
     path = tmp_path / "copy.lg"
     OnlinePLTClassifier(arity=8, max_leaves=8).fit(X, y).compact().save(path)
@@ -234,7 +234,7 @@ def test_a_loaded_copy_keeps_its_weights_in_the_file(tmp_path: Path) -> None:
         ({"threshold": 0.1, "max_bytes": 10**6}, "exclude"),
         ({"max_bytes": 0}, "max_bytes=0"),
         ({"max_bytes": 1.5}, "max_bytes=1.5"),
-        ({"X": [[1.0]]}, "together"),
+        ({"X": [[1.0]]}, "only one of X and y"),
     ],
 )
 def test_bad_parameters_are_named(change: dict[str, Any], message: str) -> None:
@@ -248,9 +248,9 @@ def test_bad_parameters_are_named(change: dict[str, Any], message: str) -> None:
         ("counters", 2, 3, "type of weights"),
         ("tree.nodes", 0, 10**6, "too short"),
         ("block.link", 0, 9, "unknown link"),
-        ("block.features", 1, 10**6, "too short|index counts"),
+        ("block.features", 1, 10**6, "too short|wrong number of rows"),
         ("block.pairs", 1, 10**6, "index"),
-        ("block.bytes", 1, 1, "cut short|rows do not fill"),
+        ("block.bytes", 1, 1, "cut short|stated size"),
         ("index.offset", 1, 10**6, "does not lead to a row"),
     ],
 )

@@ -1,4 +1,4 @@
-"""``explain``: labels and features by name, and where a label fell out."""
+"""``explain``: labels and features by name, and where a label was cut off."""
 
 from __future__ import annotations
 

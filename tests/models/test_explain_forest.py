@@ -1,4 +1,4 @@
-"""``explain`` of LdSM and FastXML: leaves and the shares of labels there, and the ways to them."""
+"""``explain`` of LdSM and FastXML: leaves, their label shares, and the paths to them."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_what_cannot_be_used_is_named(model: Forest) -> None:
 
 
 def test_a_beam_is_refused(model: Forest) -> None:
-    with pytest.raises(ParameterError, match="beam_width=3: .*Classifier searches nothing"):
+    with pytest.raises(ParameterError, match="beam_width=3: .*Classifier does not search"):
         model.predict_topk(X, 2, beam_width=3)
     with pytest.raises(ParameterError, match="beam_width=3"):
         model.predict_proba(X, top_k=2, beam_width=3)

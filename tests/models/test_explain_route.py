@@ -1,4 +1,4 @@
-"""``explain`` of LOMtree: the way of an example, and how much of a class has gone it."""
+"""``explain`` of LOMtree: the path of an example, and the share of a class that takes it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_the_way_and_what_is_predicted(model: LOMTreeClassifier) -> None:
                 np.prod([step.probability for step in one.path])
             )
             for step in one.path:
-                assert step.margin >= 0  # it speaks for where the example goes
+                assert step.margin >= 0  # it supports the example's direction
                 parts = sum(c.contribution for c in step.contributions)
                 assert step.margin == pytest.approx(step.bias + step.others + parts)
 

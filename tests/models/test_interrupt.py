@@ -1,4 +1,4 @@
-"""Ctrl-C at every point where Python looks for it: the model stands, at a whole number of rows."""
+"""Ctrl-C at every point where Python checks for it leaves the model at a whole number of rows."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class CtrlC:
                 signal.raise_signal(signal.SIGINT)
 
     def during(self, use: Any) -> BaseException | None:
-        """Run something; give the interruption that came out of it, if any."""
+        """Run something; return the KeyboardInterrupt it raised, if any."""
         try:
             sys.setprofile(self)
             use()
@@ -64,7 +64,7 @@ def seen(clf: OnlinePLTClassifier) -> int:
 
 
 def stream(kind: str) -> tuple[OnlinePLTClassifier, Any, Any]:
-    """Give a model, and examples with new labels that it is to learn."""
+    """Return a model, and examples with new labels to learn."""
     clf = OnlinePLTClassifier(arity=2, max_leaves=4)
     X, Y = noise(seed=1, n=ROWS)
     labels: Any = [[f"new {t % 9}", *row] for t, row in enumerate(Y)]
@@ -95,7 +95,7 @@ def test_anywhere(kind: str) -> None:
         stopped_after.add(done)
         if isinstance(stop, LearningInterrupted):
             assert stop.examples_learned == done
-        else:  # before anything was learnt, or after everything was
+        else:  # before or after all learning
             assert done in {0, ROWS}
         if done not in prefixes:
             prefixes[done] = state(copy.deepcopy(base).partial_fit(X[:done], Y[:done]))
@@ -108,7 +108,7 @@ def test_anywhere(kind: str) -> None:
 
 
 def without_columns(learnt: Any) -> Any:
-    """Leave out how wide X was, which an interrupted call knows of all its rows."""
+    """Drop the width of X, which an interrupted call knows from all its rows."""
     header, arrays = learnt["_learned"]
     header = {key: header[key] for key in header if key != "features"}
     return header, {key: arrays[key] for key in arrays if not key.startswith("feature.")}
@@ -135,7 +135,7 @@ def test_while_labels_are_removed_or_renamed() -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="raise_signal ends the process there")
 def test_while_predicting() -> None:
-    """Nothing is left locked."""
+    """No lock is left held."""
     clf, X, Y = stream("learnt")
     counter = CtrlC(at=-1)
     counter.during(lambda: clf.predict_topk(X))
@@ -170,7 +170,7 @@ LONG = [
 @pytest.mark.skipif(sys.platform == "win32", reason="raise_signal ends the process there")
 @pytest.mark.parametrize("long", LONG, ids=lambda clf: type(clf).__name__)
 def test_while_learning_from_all_at_once(long: Any) -> None:
-    """Most of the work is left undone, and the model is the one from before."""
+    """Most of the work is skipped, and the model is unchanged."""
     X, Y = noise(seed=1, n=400)
     quick: Any = {"n_trees": 1} if isinstance(long, PLTClassifier) else {"n_estimators": 1}
     clf = clone(long).set_params(**quick).fit(X, Y)

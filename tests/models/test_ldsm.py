@@ -1,4 +1,4 @@
-"""LdSM as an estimator: what it tells of its trees, and what it does with odd data."""
+"""LdSM as an estimator: reports on its trees, and odd data."""
 
 from __future__ import annotations
 

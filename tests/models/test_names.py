@@ -1,4 +1,4 @@
-"""Names of labels as evidence: what is learnt, when, and that any cut into calls is the same."""
+"""Label names as training texts: what is learnt, when, and independence from calls."""
 
 from __future__ import annotations
 

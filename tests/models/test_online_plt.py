@@ -1,4 +1,4 @@
-"""What is OnlinePLTClassifier's own: presets, policies, trees, memory."""
+"""Specifics of OnlinePLTClassifier: presets, policies, trees, memory."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_complete_and_balance_alone_keep_the_tree_balanced() -> None:
 
 
 def test_fit_alone_follows_the_examples() -> None:
-    """With alpha 0 a new label goes where its example leads."""
+    """With alpha 0 a new label goes where its example fits best."""
     X, y = checkerboard(6)
     clf = OnlinePLTClassifier(alpha=0.0, arity=2, max_leaves=4)
     clf.fit(np.vstack([X, X[:1]]), np.append(y, 99))
@@ -111,7 +111,7 @@ def test_fit_alone_follows_the_examples() -> None:
 
 
 def test_one_level_is_one_versus_rest() -> None:
-    """A label's classifier does not see how the others are told apart."""
+    """A label's classifier is independent of how the others are distinguished."""
     X, Y = noise()
     names = {"l0": "a", "l1": "b", "l2": "c"}
     Y = [[names[name] for name in row if name in names] for row in Y]
@@ -175,7 +175,7 @@ def test_parameters_of_the_learners_have_an_effect() -> None:
 
 
 def test_replay_keeps_what_came_early() -> None:
-    """Classes that come one after another, all of each at once: the first are not forgotten."""
+    """Classes that arrive one after another: the first are not forgotten."""
     X, y = checkerboard(40)
     order = np.argsort(y, kind="stable")
     right = {}

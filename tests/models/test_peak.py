@@ -1,4 +1,4 @@
-"""Saving and loading take memory for pieces of the model, never for a copy of it."""
+"""Saving and loading need memory for pieces of the model, never for a whole copy."""
 
 import re
 from collections.abc import Callable
@@ -18,16 +18,16 @@ ALLOWED_MB = 35
 
 
 def megabytes(field: str) -> int:
-    """What this process holds (``VmRSS``), or held at most (``VmHWM``)."""
+    """Resident memory of this process (``VmRSS``) or its peak (``VmHWM``)."""
     found = re.search(rf"{field}:\s*(\d+) kB", Path("/proc/self/status").read_text("ascii"))
     assert found is not None
     return int(found[1]) >> 10
 
 
 def megabytes_more(call: Callable[[], object]) -> int:
-    """How much more than before the process held at most meanwhile."""
+    """Peak growth of the process during a call."""
     try:
-        Path("/proc/self/clear_refs").write_text("5", "ascii")  # the peak begins anew
+        Path("/proc/self/clear_refs").write_text("5", "ascii")  # reset the peak
     except OSError:
         pytest.skip("only Linux lets a process reset its peak")
     before = megabytes("VmRSS")

@@ -1,4 +1,4 @@
-"""What is PLTClassifier's own: its trees, weights, losses and ensembles."""
+"""Specifics of PLTClassifier: trees, weights, losses and ensembles."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_dear_labels_are_missed_less() -> None:
         weighted = PLTClassifier(tree="flat", class_weight=other).fit(X, Y)
         rare = int(np.argmin(plain.label_counts_))
         assert proba(weighted)[:, rare].sum() != proba(plain)[:, rare].sum()
-    with pytest.raises(DataError, match="no label"):
+    with pytest.raises(DataError, match="not a label"):
         PLTClassifier(class_weight={"nobody": 2.0}).fit(X, Y)
 
 
@@ -124,7 +124,7 @@ def test_what_is_prepared_has_been_learnt_with_its_weights() -> None:
     remembered = [clf._learned.engine.online.size()["memory_bytes"]]
     clf = PLTClassifier(online_ready=True, tree="complete").fit(X, y)
     remembered.append(clf._learned.engine.online.size()["memory_bytes"])
-    assert 0 < remembered[0] < remembered[1]  # what weighs nothing is not learnt again
+    assert 0 < remembered[0] < remembered[1]  # what has weight 0 is not relearnt
 
 
 def test_iplt_has_no_costs_of_labels() -> None:

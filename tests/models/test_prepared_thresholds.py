@@ -1,4 +1,4 @@
-"""`predict` derives from tuned thresholds what a search needs once, not at every call."""
+"""`predict` prepares tuned thresholds for searching once, not in every call."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MODELS: dict[str, Callable[[], Any]] = {
 
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How often thresholds were laid out by label."""
+    """The number of times that thresholds were prepared."""
     calls: list[int] = []
     plain = Learned.thresholds
 

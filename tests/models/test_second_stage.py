@@ -1,4 +1,4 @@
-"""A second stage behind every estimator: what it ranks, when it does, and that it is proper."""
+"""A second stage after every estimator: what it ranks, when it does, and that it is proper."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Row = npt.NDArray[np.float32]
 
 
 def near_centroids(seed: int = 0, n: int = 600, labels: int = 50) -> tuple[Any, list[list[str]]]:
-    """Rows near the mean of their label, of which most are rare: what centroids are good for."""
+    """Rows near the mean of their label, most labels being rare: the ideal case for centroids."""
     rng = np.random.default_rng(seed)
     means = np.random.default_rng(7).normal(size=(labels, 24))
     y = (labels * rng.random(n) ** 2).astype(int)
@@ -61,7 +61,7 @@ def stage_of(clf: Any) -> StagedEngine:
 
 
 def first_of(clf: Any) -> Any:
-    """A model without the second stage that has learnt the same."""
+    """The same model without the second stage."""
     plain = type(clf)(**{**clf.get_params(), "second_stage": None})
     X, Y = near_centroids()
     return plain.fit(X, Y)
@@ -134,7 +134,7 @@ def test_all_ways_to_ask_agree(kind: str, request: pytest.FixtureRequest) -> Non
         reached = everything.astype(np.float64) >= threshold
         found = clf.predict_proba(X, threshold=threshold)
         assert np.array_equal(found.toarray(), np.where(reached, everything, 0))
-    if kind == "calibrated":  # a label's probability is the same whatever else is asked for
+    if kind == "calibrated":  # a label's probability does not depend on the other labels requested
         some = clf.classes_[::3].tolist()
         allowed = clf.predict_proba(X, threshold=0.02, labels=some).toarray()
         others = ~np.isin(clf.classes_, some)
@@ -199,7 +199,7 @@ def test_what_is_asked_within_learning_is_as_between_two_calls(parameters: dict[
         there = ~np.isnan(scores[i])
         assert names[there].tolist() == best[0][there].tolist()
         assert np.array_equal(scores[i], probabilities[0], equal_nan=True)
-    with pytest.raises(ValueError, match="rows to ask about"):
+    with pytest.raises(ValueError, match="rows to predict"):
         engine.learn(*dense, ends, labels, 0, 40, 1, None, asked, k)
 
 
@@ -220,7 +220,7 @@ def test_it_ranks_for_what_it_was_asked_for(batch: PLTClassifier) -> None:
 def test_where_ranking_gains_nothing_it_stays_as_it_was() -> None:
     rng = np.random.default_rng(0)
     X, Y = near_centroids()
-    X = rng.normal(size=X.shape).astype(np.float32)  # features tell nothing
+    X = rng.normal(size=X.shape).astype(np.float32)  # uninformative features
     clf = PLTClassifier(second_stage="head", arity=3, max_leaf_size=4).fit(X, Y)
     assert not stage_of(clf).stage.reranks
     plain = PLTClassifier(arity=3, max_leaf_size=4).fit(X, Y)
@@ -246,7 +246,7 @@ def test_calibrated_probabilities_are_right_as_often_as_they_say() -> None:
 
 
 class _Sure:
-    """An engine that says of label 0, and of no other, that it is as probable as not."""
+    """An engine that predicts label 0 with probability 1/2, and no other label."""
 
     examples_seen = 0
 

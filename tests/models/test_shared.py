@@ -1,4 +1,4 @@
-"""One model, one learner and many readers in threads: they wait for each other, fairly."""
+"""One model shared by one learner and many readers in threads: fair waiting."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from labelgrove.models import _online
 from labelgrove.models.engine._guard import Guard
 
 LONG = 60.0
-"""Seconds after which a test that hangs fails."""
+"""Seconds until a hanging test fails."""
 
 
 def waiting(guard: Guard, n: int) -> None:
-    """Let time pass until so many threads wait."""
+    """Wait until this many threads are blocked."""
     nobody = threading.Event()
     while len(guard._line) + len(guard._changers) < n:
         assert not nobody.wait(0.001)
 
 
 class Actor:
-    """A thread that enters a guard, and leaves it when it is told to."""
+    """A thread that enters a guard and leaves it on request."""
 
     def __init__(self, pool: ThreadPoolExecutor, log: list[str], name: str, enter: Any) -> None:
         self.inside = threading.Event()
@@ -78,7 +78,7 @@ def test_threads_are_served_in_order_of_arrival() -> None:
         for n in (2, 3):
             late.append(Actor(pool, log, f"reads {n}", reader(guard)))
             waiting(guard, n)
-        assert log == ["reads 1"]  # nobody overtakes the one that changes
+        assert log == ["reads 1"]  # no reader overtakes the waiting writer
         first.leave.set()
         assert writer.inside.wait(LONG)
         assert log == ["reads 1", "changes"]
@@ -86,7 +86,7 @@ def test_threads_are_served_in_order_of_arrival() -> None:
         waiting(guard, 3)
         writer.leave.set()
         for one in late:
-            assert one.inside.wait(LONG)  # both, though neither has left
+            assert one.inside.wait(LONG)  # both are in, as neither has left
         for one in late:
             one.leave.set()
         last.leave.set()
@@ -135,7 +135,7 @@ def test_nobody_waits_for_itself() -> None:
             with pytest.raises(ModelStateError, match="this very thread"), enter:
                 pass
     with guard.reading(LONG), guard.changing(LONG) as turn, turn.alone():
-        pass  # what this thread reads it may change
+        pass  # a thread may change what it reads
 
 
 def test_who_gives_up_leaves_no_trace() -> None:
@@ -178,7 +178,7 @@ def test_ctrl_c_ends_waiting(entry: str) -> None:
 
 @pytest.fixture
 def short_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Learn a row at a time."""
+    """Learn one row at a time."""
     monkeypatch.setattr(_online, "_STEP_NONZEROS", 1)
     monkeypatch.setattr(_online, "_STEP_SECONDS", 1e-9)
 
@@ -206,7 +206,7 @@ def test_it_learns_what_the_model_itself_would(targets: str, n_jobs: int) -> Non
 
 @pytest.mark.usefixtures("short_steps")
 def test_readers_meet_whole_models_only() -> None:
-    """Each answer is that of the model after some number of rows, never of one half changed."""
+    """Each answer comes from the model after a whole number of rows, never a half-updated one."""
     X, Y = noise(n=60)
     base = OnlinePLTClassifier(arity=2, max_leaves=4).partial_fit(X, Y)
     more, labels = noise(seed=1, n=40)

@@ -1,4 +1,4 @@
-"""One class from text to labels: what its classifier does with the rows of its front end."""
+"""TextClassifier: one object from text to labels."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_a_file_holds_both(tmp_path: Path) -> None:
 def test_a_pattern_of_words_is_taken_only_from_those_one_trusts(tmp_path: Path) -> None:
     path = tmp_path / "m.lg"
     TextClassifier(text=HashedText(token_pattern=r"(\w)*")).fit(TEXTS, LABELS).save(path)
-    with pytest.raises(ModelFileError, match=r"m.lg: it finds words by .*trust_pattern=True"):
+    with pytest.raises(ModelFileError, match=r"m.lg: it finds words with .*trust_pattern=True"):
         labelgrove.load(path)
     model = labelgrove.load(path, trust_pattern=True)
     assert model.text_.token_pattern == r"(\w)*"
@@ -164,7 +164,7 @@ def test_an_explanation_names_words() -> None:
 
 @pytest.mark.parametrize("method", ["predict_topk", "predict_proba", "predict", "compact"])
 def test_methods_show_the_options_of_the_classifier(method: str) -> None:
-    """Whoever tunes thresholds asks for these by name, or computes all probabilities."""
+    """Threshold tuning looks these up by name, or computes all probabilities."""
     own, theirs = (
         signature(getattr(kind, method)).parameters
         for kind in (TextClassifier, OnlinePLTClassifier)
@@ -203,7 +203,7 @@ def test_a_part_that_is_not_given_has_no_parameters(
     ("parameters", "message"),
     [
         ({"classifier": "plt"}, "classifier is of type str; expected an estimator of LabelGrove"),
-        ({"classifier": ThresholdedClassifier(PLTClassifier())}, "which goes outside"),
+        ({"classifier": ThresholdedClassifier(PLTClassifier())}, "expected it outside"),
         ({"text": PLTClassifier()}, "text is a PLTClassifier; expected a front end"),
         ({"columns": "abstract"}, "columns is a str; expected labelgrove.data.Columns"),
     ],
@@ -219,7 +219,7 @@ def test_what_fails_changes_nothing() -> None:
     for learn in (model.fit, model.partial_fit):
         with pytest.raises(DataError, match="row 1"):
             learn(["one", 2], [["a"], ["b"]])
-        with pytest.raises(DataError, match="expected as many"):
+        with pytest.raises(DataError, match="expected the same number"):
             learn(["one", "two"], [["a"]])
     assert answers(model) == before
 
@@ -235,7 +235,7 @@ FRONT_ENDS: list[FrontEnd] = [
 def test_cuts_threads_and_files_change_nothing(
     text: FrontEnd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Documents are counted as they are learnt: bit for bit the same however they come."""
+    """Documents are counted as they are learnt: identical for any division into calls."""
     texts, labels = TEXTS * 200, LABELS * 200  # more than all are taken of
     monkeypatch.setattr(_online, "_RUN_ROWS", 1500)
     files = []

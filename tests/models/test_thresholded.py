@@ -60,7 +60,7 @@ def test_it_is_tuning_on_what_was_held_out(name: str, method: str) -> None:
     clf.fit(X[:100], Y[:100])
     plain = clone(estimator).fit(X[:100], Y[:100])
     tune = {"ofo": tune_ofo, "fta": tune_fta, "sto": tune_sto}[method]
-    prior = Y.mean(axis=0)  # of all examples that were given
+    prior = Y.mean(axis=0)  # of all given examples
     expected = tune(Y[100:], probabilities(plain, X[100:]), lower=prior / (prior + 1))
     assert clf.thresholds_ == pytest.approx(expected.values, abs=1e-12)
     assert clf.tuned_.score == pytest.approx(expected.score, abs=1e-12)
@@ -100,7 +100,7 @@ def test_without_refit_the_first_fit_stands() -> None:
 @pytest.mark.parametrize("validation", [0.25, 4, HELD_OUT])
 @pytest.mark.parametrize("refit", [True, False])
 def test_rows_weigh_in_the_estimator(validation: Any, refit: bool) -> None:
-    """Rows without weight are as if they were not there."""
+    """Rows with weight 0 have no effect."""
     doubled, twice = np.vstack([X[:100], X[:100]]), np.vstack([Y[:100], 1 - Y[:100]])
     weights = np.tile(RNG.uniform(0.5, 2.0, 100), 2) * (np.arange(200) < 100)
     options = {"validation": validation, "refit": refit}
@@ -192,16 +192,16 @@ def test_it_is_an_estimator_among_others() -> None:
         ({"validation": "all"}, "validation='all'"),
         (
             {"method": "ofo", "average": "micro"},
-            "method='ofo' tunes a threshold of its own for every label",
+            "method='ofo' tunes a separate threshold for every label",
         ),
         ({"method": "ofo", "b": "5"}, "b='5': expected a number"),
         ({"method": "ofo", "a": True}, "a=True: expected a number"),
         ({"method": "ofo", "a": 60.0}, "a and b: expected 0 <= a <= b"),
-        ({"common": True}, "method='auto' decides itself how far labels differ"),
-        ({"labels_per_row": 2, "method": "sto"}, "labels_per_row and least_recall go with"),
+        ({"common": True}, "method='auto' chooses common or separate thresholds itself"),
+        ({"labels_per_row": 2, "method": "sto"}, "labels_per_row and least_recall require"),
         ({"c": 1.0}, "c=1.0: expected a number above 1, or None"),
         ({"upper": 0}, "upper=0: expected a positive number"),
-        ({"estimator": Perceptron()}, "expected one with predict_proba"),
+        ({"estimator": Perceptron()}, "expected an estimator with predict_proba"),
     ],
 )
 def test_parameters_outside_their_domain(changes: dict[str, Any], message: str) -> None:
@@ -212,13 +212,13 @@ def test_parameters_outside_their_domain(changes: dict[str, Any], message: str) 
 def test_data_that_does_not_fit() -> None:
     with pytest.raises(DataError, match="expected at least 2, to hold some out"):
         ThresholdedClassifier(SPARSE).fit(X[:1], Y[:1])
-    with pytest.raises(DataError, match="found multilabel targets, expected indicator ones"):
+    with pytest.raises(DataError, match="found multilabel targets; expected indicator ones"):
         ThresholdedClassifier(SPARSE, validation=(X, NAMED)).fit(X, Y)
     with pytest.raises(NotFittedError, match="has not been fitted yet"):
         ThresholdedClassifier(SPARSE).predict(X)
     with pytest.raises(DataError, match="sample_weight, row 3: found -1"):
         ThresholdedClassifier(SPARSE).fit(X, Y, np.where(np.arange(len(X)) == 3, -1.0, 1.0))
-    with pytest.raises(ParameterError, match="fit of KNeighborsClassifier takes none"):
+    with pytest.raises(ParameterError, match="fit of KNeighborsClassifier does not accept weights"):
         ThresholdedClassifier(KNeighborsClassifier(7)).fit(X, Y, np.ones(len(X)))
 
     class TooNarrow(BaseEstimator):
@@ -229,7 +229,7 @@ def test_data_that_does_not_fit() -> None:
         def predict_proba(self, X: Any) -> Any:
             return np.full((len(X), 1), 0.5)
 
-    with pytest.raises(DataError, match=r"TooNarrow gave shape \(32, 1\): expected one column"):
+    with pytest.raises(DataError, match=r"TooNarrow returned shape \(32, 1\); expected one column"):
         ThresholdedClassifier(TooNarrow()).fit(X, Y)
 
 

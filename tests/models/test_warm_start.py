@@ -1,4 +1,4 @@
-"""Online trees that begin with a sample's tree, or with what a batch model has learnt."""
+"""Online trees that start from a sample's tree or from a batch model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A probabilistic label tree learnt in batch, in plain NumPy: every node's problem by itself.
+"""A probabilistic label tree learnt in batch, in plain NumPy: every node's problem separately.
 
 Jasinska et al. (2016) with the node classifiers of Parabel (Prabhu et al. 2018). A tree is given
 by the parents of its nodes, the root first, and the labels of its leaves.
@@ -110,7 +110,7 @@ class BatchPLT:
         return {label for c in children for label in self._labels_below(c)}
 
     def probabilities(self, x: Array) -> dict[int, float]:
-        """Of every label: the product along its path."""
+        """Probability of every label: the product along its path."""
         found = {}
         for leaf, label in self.label_of.items():
             v, product = leaf, 1.0

@@ -12,7 +12,7 @@ from typing import Any
 
 Vector = dict[int, float]
 Centres = Callable[[int, int], tuple[int, int]]
-"""Which two labels of the group that begins and ends there are the first centres."""
+"""The two labels of a group that are the first centres."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Builder:
         return cut_front + self._cut(back, begin + len(front), back_parts)
 
     def split(self, labels: list[int], begin: int, share: float) -> tuple[list[int], list[int]]:
-        """Alternate between the two problems until the objective stands still."""
+        """Alternate between the two problems until the objective stops changing."""
         v = [unit(self.vectors[label]) for label in labels]
         lambda_, f, fano = 0.0, [1 / len(labels)] * len(labels), 0.0
         if self.interpolation is not None:
@@ -152,7 +152,7 @@ def objective(
     lambda_: float,
     fano: float,
 ) -> float:
-    """Equation 4 as it stands."""
+    """Equation 4, literally."""
     return sum(
         weight * (2 - lambda_) * ((1 + a) / 2 * dot(x, plus) + (1 - a) / 2 * dot(x, minus))
         + a * fano * weight**2

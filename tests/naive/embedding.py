@@ -1,4 +1,4 @@
-"""Vectors of features under a label tree, one example after another, in plain NumPy.
+"""Vectors of features under a label tree, one example at a time, in plain NumPy.
 
 An example is the mean of its features' vectors, h = Σ x_f E_f / Σ |x_f| (Joulin et al. 2016), and
 every node v of the tree has a vector w_v and a bias b_v. Its score is s_v = w_v·h + b_v.
@@ -47,7 +47,7 @@ class Learner:
 
 @dataclass
 class Embedding:
-    """The model on a tree that stays as it is.
+    """The model on a fixed tree.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Embedding:
                 self.nodes[v] = np.zeros(self.dimension + 1)
 
     def mean(self, x: Mapping[int, float]) -> Array:
-        """h, and behind it the 1 that meets the bias."""
+        """h, followed by a 1 for the bias."""
         h = np.append(np.zeros(self.dimension), 1.0)
         for feature, share in shares(x).items():
             h[:-1] += share * self.vectors[feature]
@@ -96,7 +96,7 @@ class Embedding:
         return product
 
     def gradient(self, h: Array, labels: Sequence[int], part: float, weight: float = 1.0) -> Array:
-        """Move the nodes above the labels, and give how the features' mean should move."""
+        """Update the nodes above the labels; return the gradient for the features' mean."""
         positive = set()
         for label in labels:
             v = self.leaf_of[label]
@@ -115,7 +115,7 @@ class Embedding:
         return total
 
     def move(self, x: Mapping[int, float], gradient: Array, part: float) -> None:
-        """Move the vectors of the example's features, each by its share."""
+        """Update the vectors of the example's features, each by its share."""
         for feature, share in shares(x).items():
             sums = self.sums.setdefault(("feature", feature), np.zeros(()))
             self.vectors[feature] = self.vectors[feature] + self.learner.step(
@@ -123,7 +123,7 @@ class Embedding:
             )
 
     def learn(self, batch: Sequence[Example], parts: Sequence[float]) -> None:
-        """Learn from a batch, within which the vectors of features stand still."""
+        """Learn from a batch, within which the vectors of features are fixed."""
         means = [self.mean(x) for x, _ in batch]
         gradients = [
             self.gradient(h, labels, part)
@@ -134,6 +134,6 @@ class Embedding:
 
 
 def shares(x: Mapping[int, float]) -> dict[int, float]:
-    """How much of the mean each feature is."""
+    """The share of each feature in the mean."""
     total = sum(map(abs, x.values()))
     return {feature: value / total for feature, value in x.items()} if total else {}

@@ -1,12 +1,12 @@
-"""FastXML (Prabhu & Varma 2014), Algorithms 1 to 3, beside the paper's pseudo-code.
+"""FastXML (Prabhu & Varma 2014), Algorithms 1 to 3, following the paper's pseudo-code.
 
-How we read what it leaves open: the DCG's logarithm is to base 2; among labels of equal sums the
-first is ranked higher; sides whose costs are within EQUAL are equal; the hyperplane's C_delta is
+Choices where the paper is open: the DCG's logarithm is to base 2; among labels of equal sums the
+first ranks higher; sides whose costs differ by at most EQUAL are equal; the hyperplane's C_delta is
 divided by the share of the example's side, as in the authors' program; a node whose examples have
-no more than one label among them is not split; a split that sends all examples to one child is
-undone, and its node stays a leaf. Examples without labels train nothing, but are sent on. Weights
-of examples stand in front of every sum, in costs raised to 1 on average if they are below; and what
-labels are worth (PfastreXML's propensities) in front of their gains.
+at most one label between them is not split; a split that sends all examples to one child is undone,
+and its node stays a leaf. Examples without labels do not train, but are passed down. Every sum is
+weighted by the examples' weights, which in costs are raised to 1 on average if they are below it;
+gains are weighted by the labels' values (PfastreXML's propensities).
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ Distribution = dict[Label, float]
 
 PLACES, SOLVER = 7, 9
 EQUAL = 1e-9
-"""Costs this close are equal: what rounding does must not decide."""
+"""Costs this close are equal: rounding must not decide."""
 
 DOUBTFUL = 1e-3
-"""Decisions closer than this could come out differently with a hyperplane less exact."""
+"""Decisions closer than this could differ with a less exact hyperplane."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The parameters of a tree, under the paper's names where it has some."""
+    """The parameters of a tree, with the paper's names if it has any."""
 
     MaxLeaf: int = 4
     C_delta: float = 2.0
@@ -46,7 +46,7 @@ class Settings:
 
 @dataclass
 class Node:
-    """n of the pseudo-code: its examples, and a hyperplane and children, or a distribution."""
+    """Node n of the pseudo-code: its examples, and a hyperplane and children, or a distribution."""
 
     Id: list[int]
     key: int
@@ -57,28 +57,28 @@ class Node:
 
 
 def discount(place: int) -> float:
-    """Give what a label at this place of a ranking is worth, places from 1 on."""
+    """Return the discount of a place in a ranking, counted from 1."""
     return 1.0 / math.log2(1.0 + place)
 
 
 def I_L(y: Sequence[Label]) -> float:  # noqa: N802
-    """Give 1 over the DCG of a ranking that has the labels of y first."""
+    """Return 1 over the DCG of a ranking that has the labels of y first."""
     return 1.0 / sum(discount(place) for place in range(1, len(y) + 1))
 
 
 def nDCG(r: Sequence[Label], y: Sequence[Label], gain: Mapping[Label, float]) -> float:  # noqa: N802
-    """Give the nDCG of a ranking of all labels for one example."""
+    """Return the nDCG of a ranking of all labels for one example."""
     place = {label: n for n, label in enumerate(r, 1)}
     return I_L(y) * sum(gain.get(label, 1.0) * discount(place[label]) for label in y)
 
 
 def log_loss(margin: float) -> float:
-    """Give log(1 + exp(-margin)) without overflow."""
+    """Return log(1 + exp(-margin)) without overflow."""
     return max(0.0, -margin) + math.log1p(math.exp(-abs(margin)))
 
 
 def minus_slope(margin: float) -> float:
-    """Give minus the derivative of the log loss."""
+    """Return minus the derivative of the log loss."""
     return 1.0 / (1.0 + math.exp(min(margin, 700.0)))
 
 
@@ -115,7 +115,7 @@ def hyperplane(
 
 
 def _root(slope: Callable[[float], float], at_0: float) -> float:
-    """Give u, of the sign opposite to the slope at 0, where slope(u) + sign(u) is 0."""
+    """Return u, of the sign opposite to the slope at 0, where slope(u) + sign(u) is 0."""
     sign = -math.copysign(1.0, at_0)
     far = sign
     while sign * slope(far) + 1.0 < 0.0:
@@ -205,7 +205,7 @@ class Tree:
         return False
 
     def _costs(self, Id: list[int], delta: list[int]) -> list[float]:
-        """Give C_delta over the share of each example's side, times what the example weighs."""
+        """Return C_delta over the share of each example's side, times the example's weight."""
         weights = [self.data[i].weight for i in Id]
         sums = {-1: 0.0, 1: 0.0}
         for w, d in zip(weights, delta, strict=True):
@@ -214,7 +214,7 @@ class Tree:
         return [C / sums[d] * w for w, d in zip(weights, delta, strict=True)]
 
     def _rank(self, Id: list[int], delta: list[int], side: int) -> list[Label]:
-        """Give r+ or r-: labels of the node by sum_i 1/2 (1 +- delta_i) I_L(y_i) y_i."""
+        """Return r+ or r-: labels of the node by sum_i 1/2 (1 +- delta_i) I_L(y_i) y_i."""
         sums = {label: 0.0 for i in Id for label in self.data[i].y}
         for i, d in zip(Id, delta, strict=True):
             for label in self.data[i].y if d == side else ():
@@ -252,7 +252,7 @@ class Tree:
 
     @staticmethod
     def _alike(X: Sequence[Instance]) -> bool:
-        """Whether two features could share their weight in any way: then w is not unique."""
+        """Whether two features could share their weight arbitrarily, so that w is not unique."""
         columns = {f: tuple(x.get(f, 0.0) for x in X) for x in X for f in x}
         return len({min(c, tuple(-v for v in c)) for c in columns.values()}) < len(columns)
 
@@ -266,7 +266,7 @@ class Tree:
 
 
 def predict(trees: Sequence[Tree], x: Instance) -> Distribution:
-    """Give the mean of the distributions of all leaves that have one."""
+    """Return the mean of the distributions of all leaves that have one."""
     leaves = [leaf.P for leaf in (tree.leaf_of(x) for tree in trees) if leaf.P]
     labels = {label for P in leaves for label in P}
     return {label: sum(P.get(label, 0.0) for P in leaves) / len(leaves) for label in labels}

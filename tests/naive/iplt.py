@@ -1,4 +1,4 @@
-"""IPLT: incremental learning on a tree that is given (OPLT, Algorithms 1 and 9)."""
+"""IPLT: incremental learning on a given tree (OPLT, Algorithms 1 and 9)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from .replay import FADES_AFTER, BlockGauge, NodeMemory, Replay, times_now
 
 NewClassifier = Callable[[], Learner]
 Observation = tuple[Instance, Collection[Label]] | tuple[Instance, Collection[Label], float]
-"""An example, its labels, and how many times it counts, where that is not once."""
+"""An example, its labels, and its weight if that is not 1."""
 
 SUPER_ROOT: Node = -1
-"""The place above the root: its only child is the root, and every example reaches it."""
+"""The node above the root: its only child is the root, and every example reaches it."""
 
 
 def assign_to_nodes(tree: LabelTree, labels: Iterable[Label]) -> tuple[set[Node], set[Node]]:
-    """Give the positive and the negative nodes of an example (Algorithm 9).
+    """Return the positive and the negative nodes of an example (Algorithm 9).
 
     A ghost, having no leaf of its own, starts at the node whose child it was.
     """
@@ -42,7 +42,7 @@ def sign(positive: bool) -> int:
 class NodeClassifiers:
     """The classifiers of a tree's nodes, and how an example updates them.
 
-    ``Theta`` holds a node's auxiliary classifier where it has one, ``memory`` what it remembers.
+    ``Theta`` holds a node's auxiliary classifier if it has one, ``memory`` its stored examples.
     """
 
     tree: LabelTree
@@ -88,10 +88,10 @@ class IPLT(NodeClassifiers):
 
     ``H[v]`` estimates P(some label below v | some label below v's parent, x). Beyond the paper:
 
-    * per-node replay: each parent (the super-root included) remembers the examples that reached it
+    * per-node replay: each parent (including the super-root) stores the examples that reached it
       and, after each new one, its children learn from some of them again;
-    * ``Theta[v]``, for the nodes asked for: what an auxiliary classifier would hold had it been
-      there all along, i.e. a classifier that learns a positive from each example positive at v.
+    * ``Theta[v]``, for the requested nodes: the auxiliary classifier as if it had always existed,
+      i.e. a classifier that learns a positive from each example positive at v.
     """
 
     def __init__(

@@ -1,9 +1,10 @@
 """The label tree alone: parents, children, and which leaf stands for which label.
 
 Nodes and labels are numbered in order of creation, from 0; node 0 is the root. A leaf without a
-label exists only as the root of an empty tree. A leaf whose label was removed stays, *silent*: it
-keeps the dead label's id until a new label takes its place; the dead label then becomes a *ghost*:
-a child of the place's parent that has no node, but whose past examples the parent has seen.
+label exists only as the root of an empty tree. A leaf whose label was removed stays as a
+*silent* leaf: it keeps the dead label's id until a new label takes its place. The dead label then
+becomes a *ghost*: a child of the place's parent without a node, whose past examples the parent has
+seen.
 """
 
 from __future__ import annotations
@@ -51,20 +52,20 @@ class LabelTree:
         return not self.children[v]
 
     def leaf_children(self, v: Node) -> list[Node]:
-        """Give Ch(v) cut with L_T."""
+        """Return Ch(v) cut with L_T."""
         return [c for c in self.children[v] if self.is_leaf(c)]
 
     def is_pre_leaf(self, v: Node) -> bool:
         return not self.is_leaf(v) and len(self.leaf_children(v)) == len(self.children[v])
 
     def leaves(self, v: Node) -> list[Node]:
-        """Give L_v, silent leaves included, from the first child to the last."""
+        """Return L_v, silent leaves included, from the first child to the last."""
         if self.is_leaf(v):
             return [v]
         return [leaf for c in self.children[v] for leaf in self.leaves(c)]
 
     def path(self, v: Node) -> list[Node]:
-        """Give the nodes from ``v`` up to the root, both included."""
+        """Return the nodes from ``v`` up to the root, both included."""
         path = [v]
         while (parent := self.parent[path[-1]]) is not None:
             path.append(parent)
@@ -76,7 +77,7 @@ class LabelTree:
     # Growing
 
     def insert_node(self, v: Node) -> Node:
-        """Slip a new node between ``v`` and what hangs below it (Algorithm 5, lines 1-6)."""
+        """Insert a new node between ``v`` and its children or label (Algorithm 5, lines 1-6)."""
         new = self._new_node(v)  # line 1
         if self.is_leaf(v):  # line 2: if v is a leaf, reassign its label
             label = self.label[v]
@@ -97,7 +98,7 @@ class LabelTree:
         return new
 
     def add_leaf(self, label: Label, v: Node) -> Node:
-        """Hang a new leaf for ``label`` under ``v`` (Algorithm 6)."""
+        """Add a new leaf for ``label`` under ``v`` (Algorithm 6)."""
         leaf = self._new_node(v)
         self.children[v].append(leaf)
         self.set_label(label, leaf)
@@ -120,7 +121,7 @@ class LabelTree:
         self.silent.add(self.leaf_of[label])
 
     def take_place(self, label: Label, leaf: Node) -> None:
-        """Give a silent leaf to a new label; the dead one haunts the leaf's parent from now on."""
+        """Give a silent leaf to a new label; the dead one becomes a ghost of the leaf's parent."""
         self.silent.remove(leaf)
         parent, dead = self.parent[leaf], self.label[leaf]
         assert parent is not None and dead is not None, "the root's place is never taken"

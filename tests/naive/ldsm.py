@@ -1,12 +1,12 @@
-"""LdSM (Majzoubi & Choromanska 2020), Algorithms 1 to 5, beside the paper's pseudo-code.
+"""LdSM (Majzoubi & Choromanska 2020), Algorithms 1 to 5, following the paper's pseudo-code.
 
-How we read what it leaves open (design.md, section 8): the statements after the training loop of
+Choices where the paper is open (design.md, section 8): the statements after the training loop of
 Algorithm 2 run for every direction m; C_v and l_v keep counting over epochs; ties in Algorithm 3 go
 to the candidate with fewer directions, then to the first; a node of priority 0 is never split; a
 split after which every child holds all of the node's examples or none is undone, and its node stays
-a leaf. Examples without labels train nothing, but are sent on. Weights of examples stand in front
-of every count but that of a feature's examples, which must be ``min_count`` for it to be looked at
-in a node.
+a leaf. Examples without labels do not train, but are passed down. Every count is weighted by the
+examples' weights, except the number of a feature's examples, which must reach ``min_count`` for the
+feature to be used in a node.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ Draw = Callable[..., int]  # (seed, stream, counter, sub) -> 64 random bits
 
 SHUFFLE, WEIGHTS, PLACES = 4, 6, 7
 EQUAL = 1e-9
-"""Values of J this close are equal: what rounding does must not decide."""
+"""Values of J this close are equal: rounding must not decide."""
 
 MOST_DEPTH = 1000
 """Nodes at this depth are not split."""
 
 DOUBTFUL = 2e-5
-"""Decisions closer than this could come out differently in single precision."""
+"""Decisions closer than this could differ in single precision."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Settings:
-    """The parameters of a tree, under the paper's names where it has some."""
+    """The parameters of a tree, with the paper's names if it has any."""
 
     M: int = 4
     T_max: int = 100
@@ -62,7 +62,7 @@ class Settings:
 
 @dataclass
 class Node:
-    """v of the pseudo-code; P_m and P_m^i are ``P[m]`` and ``Pi[i][m]``."""
+    """Node v of the pseudo-code; P_m and P_m^i are ``P[m]`` and ``Pi[i][m]``."""
 
     I: list[int]  # noqa: E741
     LHist: LHist
@@ -88,7 +88,7 @@ def objective(
     lambda1: float,
     lambda2: float,
 ) -> float:
-    """Give J of Eq. 1; ``Pi`` holds (pi_i, [P_1^i, …, P_M^i]) of every label."""
+    """Return J of Eq. 1; ``Pi`` holds (pi_i, [P_1^i, …, P_M^i]) of every label."""
     M = len(P)
     pairs = [(j, k) for j in range(M) for k in range(j + 1, M)]
     balancing = sum(abs(P[j] - P[k]) for j, k in pairs)
@@ -97,17 +97,17 @@ def objective(
 
 
 def balancedness(P: Sequence[float]) -> float:
-    """Give beta of Definition 1."""
+    """Return beta of Definition 1."""
     return max(abs(p - sum(P) / len(P)) for p in P)
 
 
 def purity(Pi: Collection[tuple[float, Sequence[float]]]) -> float:
-    """Give alpha of Definition 2."""
+    """Return alpha of Definition 2."""
     return sum(pi * sum(min(p, sum(Pi_i) - p) for p in Pi_i) / len(Pi_i) for pi, Pi_i in Pi)
 
 
 def directions(margins: Sequence[float]) -> list[int]:
-    """Give the children that an example goes to (Section 2)."""
+    """Return the children that an example goes to (Section 2)."""
     above = [m for m, margin in enumerate(margins) if margin > 0.5]
     return above or [max(range(len(margins)), key=lambda m: (margins[m], -m))]
 
@@ -190,7 +190,7 @@ class Tree:
     def _moved(
         v: Node, y: tuple[Label, ...], weight: float, sent: Sequence[float]
     ) -> tuple[list[float], dict[Label, list[float]]]:
-        """Give the P_m and the P_m^k of y's labels after the example is sent there."""
+        """Return the P_m and the P_m^k of y's labels after the example is sent there."""
         n = weight * len(y)
         P = [((v.C_v - n) * p + n * s) / v.C_v for p, s in zip(v.P, sent, strict=True)]
         Pi = {
@@ -204,11 +204,11 @@ class Tree:
 
     @staticmethod
     def _labels(v: Node) -> list[tuple[float, list[float]]]:
-        """Give pi_i = l_v(i) / C_v and P^i of every label."""
+        """Return pi_i = l_v(i) / C_v and P^i of every label."""
         return [(v.l_v[k] / v.C_v, v.Pi[k]) for k in v.LHist]
 
     def _places(self, v: Node) -> dict[Feature, int]:
-        """Number the features that enough of the examples that train v have, in their order."""
+        """Number the features that occur in enough training examples of v, in order."""
         train = [self.data[i] for i in v.I if self.data[i].y and self.data[i].weight > 0]
         count = Counter(f for example in train for f, x in example.x.items() if x and f != BIAS)
         kept = sorted(f for f, n in count.items() if n >= self.settings.min_count)
@@ -272,18 +272,18 @@ class Tree:
 
 
 def priority(v: Node) -> float:
-    """Give what Algorithm 1 orders its queue by."""
+    """Return the priority in the queue of Algorithm 1."""
     return sum(v.LHist.values()) - max(v.LHist.values(), default=0.0)
 
 
 def shares(leaf: Node, data: Sequence[Example], of: str) -> LHist:
-    """Give the leaf's histogram, divided by its sum (``of="labels"``) or by its examples."""
+    """Return the leaf's histogram, divided by its sum (``of="labels"``) or by its examples."""
     divisor = sum(leaf.LHist.values()) if of == "labels" else sum(data[i].weight for i in leaf.I)
     return {k: count / divisor for k, count in leaf.LHist.items()}
 
 
 def predict(trees: Sequence[Tree], x: Instance, of: str) -> LHist:
-    """Give the mean of the shares over all leaves, but those without any label, of all trees."""
+    """Return the mean of the shares over the leaves of all trees, except leaves without labels."""
     leaves = [
         shares(leaf, tree.data, of) for tree in trees for leaf in tree.get_leaves(x) if leaf.LHist
     ]

@@ -1,8 +1,8 @@
 """The binary learners that sit in the nodes, each a few lines of plain arithmetic.
 
 All of them can be copied and negated. ``negated()`` is INVERSECLASSIFIER of OPLT, Algorithm 6: the
-learner that would stand here had every past update carried the opposite label. Everything is
-computed from y * margin, so the negated learner is exact to the last bit, for ever after.
+learner that would be here if every past update had had the opposite label. Everything is computed
+from y * margin, so the negated learner stays exact to the last bit.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ Link = Callable[[float, float], float]
 BIAS = "bias"
 
 NOBODY = 2**32 - 1
-"""Stands for the bias where a feature is asked for."""
+"""The bias in the place of a feature."""
 
 FARTHEST = 1e6
-"""No example moves a weight of AROW by more."""
+"""The largest change of an AROW weight by one example."""
 
 SETTLED = 10_000
-"""After so many steps AROW's weights fade in full."""
+"""The number of steps after which AROW's weights fade fully."""
 
 
 class Evidence(Enum):
-    """What an example is to AROW."""
+    """The kinds of examples for AROW."""
 
     AGAIN = 0
-    """It is learnt again."""
+    """A replayed example."""
     FADING = 1
-    """Likewise, and weights fade where there is nothing to learn."""
+    """A replayed example; weights fade if there is nothing to learn."""
     BY_LOSS = 2
-    """New, in a mixed stream of single labels."""
+    """A new example in a mixed stream of single labels."""
     FULL = 3
-    """New."""
+    """A new example."""
 
     @property
     def new(self) -> bool:
@@ -62,7 +62,7 @@ def instance(features: Instance) -> dict[Feature, float]:
 
 
 def sigma(m: float) -> float:
-    """Give 1 / (1 + exp(-m)) without overflow."""
+    """Return 1 / (1 + exp(-m)) without overflow."""
     if m >= 0:
         return 1.0 / (1.0 + math.exp(-m))
     return math.exp(m) / (1.0 + math.exp(m))
@@ -83,7 +83,7 @@ def dot(weights: Weights, x: Instance) -> float:
 
 
 class Learner(Protocol):
-    """What a node needs: A_online of Algorithm 1 together with the state that it updates."""
+    """The learner of a node: A_online of Algorithm 1 with its state."""
 
     def update(
         self, x: Instance, y: int, weight: float = 1.0, evidence: Evidence = Evidence.FULL
@@ -91,16 +91,16 @@ class Learner(Protocol):
         """Learn from ``x`` with label ``y``, +1 or -1, which counts ``weight`` times."""
 
     def margin(self, x: Instance) -> float:
-        """Give w.x."""
+        """Return w.x."""
 
     def probability(self, x: Instance) -> float:
-        """Give the estimate of P(y = 1 | x)."""
+        """Return the estimate of P(y = 1 | x)."""
 
     def copy(self) -> Self:
-        """Give an independent learner of equal state."""
+        """Return an independent learner of equal state."""
 
     def negated(self) -> Self:
-        """Give an independent learner as if every past label had been the opposite."""
+        """Return an independent learner as if every past label had been opposite."""
 
 
 @dataclass
@@ -212,7 +212,7 @@ class AROW:
             if evidence is Evidence.FADING:
                 self._fade(x, min(self.t - 1, SETTLED) / SETTLED / r)
             return
-        # What is learnt again moves the weights less, and makes them no surer.
+        # A replayed example moves the weights less and leaves the variances unchanged.
         variance = self.variance(x)
         beta = loss / (variance + (r if evidence.new else 2.0 * r))
         if (
@@ -267,15 +267,16 @@ def rounded_variance(number: Any, noise: int) -> Any:
 
 @dataclass
 class RoundedAROW:
-    """AROW for the nodes of an online tree: to the last bit, as the engine computes it.
+    """AROW for the nodes of an online tree, equal to the engine to the last bit.
 
-    First comers share a row. What one example alone has brought, x, is one direction, u = x / |x|,
-    with a weight and a variance. A feature f holds its share u_f of it, until a second example has
-    the feature. The last one to leave keeps the row. Row 0 is the bias's.
+    Features that first occur together share a row. The new features of one example, x, form one
+    direction, u = x / |x|, with a weight and a variance. A feature f holds its share u_f of it
+    until a second example has the feature. The last feature to leave keeps the row. Row 0 is the
+    bias's.
 
-    All numbers have 32 bits, and what is kept fewer, weights 16 and variances 8: it is rounded by
-    noise that depends on the number of steps so far and on the feature, the first one in x of those
-    that share a row.
+    Numbers have 32 bits while computing; stored weights have 16 and variances 8. They are rounded
+    with noise that depends on the number of steps so far and on the feature, for a shared row its
+    first feature in x.
     """
 
     r: float
@@ -294,12 +295,12 @@ class RoundedAROW:
         return self.link(self.margin(x), 0.0)
 
     def weight_and_variance(self, f: Feature) -> tuple[Any, Any]:
-        """Give the feature's weight, and the variance of what the weight is a share of."""
+        """Return the feature's weight, and the variance of its row."""
         row, share = (0, np.float32(1.0)) if f == BIAS else self.places[f]
         return self.w[row] * share, self.S[row]
 
     def seen(self, x: Instance) -> dict[int, Any]:
-        """Give x in terms of rows."""
+        """Return x in terms of rows."""
         values: dict[int, Any] = {0: np.float32(1.0)}
         for f in known(x):
             if f in self.places:
@@ -360,7 +361,7 @@ class RoundedAROW:
             self.w[row] = rounded(self.w[row] - self.w[row] * min(lost, half), noise & 0xFFFF)
 
     def _take_out(self, x: Instance) -> None:
-        """Give what another example has brought a row of its own."""
+        """Return what another example has brought a row of its own."""
         one = np.float32(1.0)
         for f in known(x):
             shared, share = self.places.get(f, (0, one))
@@ -395,12 +396,12 @@ class RoundedAROW:
 
 
 def known(x: Instance) -> list[Any]:
-    """Give the features that are stored, in the order of their rows' sums."""
+    """Return the stored features, in the order of their rows' sums."""
     return sorted(f for f in x if f != BIAS)
 
 
 def bits(learner: Any) -> dict[str, Any]:
-    """Give the whole state with every float spelt out exactly, so that +0.0 differs from -0.0."""
+    """Return the whole state with every float spelt out exactly, so that +0.0 differs from -0.0."""
 
     def exact(value: Any) -> Any:
         if isinstance(value, dict):

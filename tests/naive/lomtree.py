@@ -1,21 +1,21 @@
 """LOMtree: an online tree that routes examples to class histograms (LOMtree, Algorithm 1).
 
-"LOMtree" is Choromanska & Langford (2015), *Logarithmic time online multiclass prediction*. How we
-read what Algorithm 1 leaves open:
+"LOMtree" is Choromanska & Langford (2015), *Logarithmic time online multiclass prediction*. Choices
+where Algorithm 1 is open:
 
 * h_v(x) is the regressor's prediction clipped to [-1, 1], and wherever the algorithm uses it, it is
   the prediction *after* the regressor has learnt from x. An example goes right where it is > 0.
 * t counts inner nodes and begins at 0 (the paper's 1 would leave one of the T unused).
-* C is kept true all the way up whenever it changes, also when a leaf takes an example.
-* A leaf below the root has no grandparent; the smallest leaf below the root's other child stands in
-  for it, and a swap needs Inequality 2 with the C of the leaf that goes.
+* C is updated all the way up whenever it changes, also when a leaf receives an example.
+* A leaf below the root has no grandparent; the smallest leaf below the root's other child is used
+  instead, and a swap needs Inequality 2 with the C of that leaf.
 * Among equally frequent classes of a leaf, the one that is more frequent above it is predicted, and
   a leaf that no example has reached predicts what its parent would.
 
-Beyond the paper, an example may count several times, in the steps of regressors and in the
-frequencies of classes; t, C and T count every example once. And prediction may go by several
-leaves: an example goes to the side of most of its class with probability sigma(slope * margin),
-and the most probable leaves (:mod:`naive.routers`) are mixed.
+Beyond the paper, an example may have a weight, in the steps of regressors and in the frequencies
+of classes; t, C and T count every example once. And prediction may use several leaves: an example
+goes to the side of most of its class with probability sigma(slope * margin), and the most probable
+leaves (:mod:`naive.routers`) are mixed.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ class Gradient:
 
 
 class Regressor(Protocol):
-    """What a node needs of R."""
+    """The regressor of a node, R."""
 
     def update(self, x: Instance, y: int, weight: float = 1.0) -> None:
         """Learn from ``x`` with target ``y``, +1 or -1, which counts ``weight`` times."""
 
     def margin(self, x: Instance) -> float:
-        """Give w.x."""
+        """Return w.x."""
 
 
 NewRegressor = Callable[[], Regressor]
@@ -82,7 +82,7 @@ class Node:
     m: dict[Class, float] = field(default_factory=dict)  # sum of the scores of a class
     l: dict[Class, int] = field(default_factory=dict)  # noqa: E741  # its points that came here
     mass: dict[Class, float] = field(default_factory=dict)  # how many times they count
-    n: dict[Class, int] = field(default_factory=dict)  # those that the regressor has learnt from
+    n: dict[Class, int] = field(default_factory=dict)  # examples that the regressor has learnt from
     went_right: dict[Class, int] = field(default_factory=dict)  # of those
     C: int = 0  # the size of the smallest leaf at or below this node
     swaps: int = 0  # how often this node was recycled
@@ -104,7 +104,7 @@ class Node:
         return clip(self.regressor.margin(x))
 
     def goes_right(self, x: Instance) -> float:
-        """Give the probability that x goes to the right, where most of its class goes."""
+        """Return the probability that most examples of the class of x go right."""
         return sigma(self.slope * self.regressor.margin(x))
 
     def learn_slope(self, x: Instance, y: Class) -> None:
@@ -171,7 +171,7 @@ class LOMTree:
         self._update_smallest(left)
 
     def _smallest_leaf(self) -> Node | None:
-        """Give the leaf s with C_s = C_r that has a grandparent, the left one among equals."""
+        """Return the leaf s with C_s = C_r that has a grandparent, the left one among equals."""
         if self.root.is_leaf:
             return None
         inner = [child for child in self.root.children() if not child.is_leaf]
@@ -224,7 +224,7 @@ class LOMTree:
     # --- prediction ----------------------------------------------------------------------------
 
     def path(self, x: Instance) -> list[Node]:
-        """Give the nodes from the root to the leaf that x reaches."""
+        """Return the nodes from the root to the leaf that x reaches."""
         path = [self.root]
         while not path[-1].is_leaf:
             left, right = path[-1].children()
@@ -232,16 +232,16 @@ class LOMTree:
         return path
 
     def _probable_leaves(self, x: Instance, leaves: int) -> list[tuple[Node, float]]:
-        """Give the leaf of x, or its most probable leaves, with weights that sum to 1."""
+        """Return the leaf of x, or its most probable leaves, with weights that sum to 1."""
         if leaves == 1:
             return [(self.path(x)[-1], 1.0)]
         return probable_leaves(self.root, x, leaves, len(self.nodes))
 
     def probabilities(self, x: Instance, leaves: int = 1) -> dict[Class, float]:
-        """Give the frequencies of all classes at the leaves of x, smoothed by those above.
+        """Return the frequencies of all classes at the leaves of x, smoothed by those above.
 
-        At every node half an example more is counted, which is shared out among the classes by
-        their smoothed frequencies at the parent.
+        Every node counts an extra half example, divided among the classes by their smoothed
+        frequencies at the parent.
         """
         found = dict.fromkeys(self.root.l, 0.0)
         for leaf, weight in self._probable_leaves(x, leaves):
@@ -263,23 +263,23 @@ class LOMTree:
 
     @staticmethod
     def balance(v: Node) -> float:
-        """Give beta = P(h(x) > 0), Definition 2."""
+        """Return beta = P(h(x) > 0), Definition 2."""
         return sum(v.went_right.values()) / sum(v.n.values())
 
     @classmethod
     def purity(cls, v: Node) -> float:
-        """Give alpha, Definition 1."""
+        """Return alpha, Definition 1."""
         total = sum(v.n.values())
         return sum(min(v.went_right[y], v.n[y] - v.went_right[y]) / total for y in v.n if v.n[y])
 
     @classmethod
     def objective(cls, v: Node) -> float:
-        """Give J(h), Equation 1."""
+        """Return J(h), Equation 1."""
         total, beta = sum(v.n.values()), cls.balance(v)
         return 2 * sum(v.n[y] / total * abs(beta - v.went_right[y] / v.n[y]) for y in v.n if v.n[y])
 
     def entropy(self) -> float:
-        """Give G_t of section 2.3, over the examples that have ended in the leaves."""
+        """Return G_t of section 2.3, over the examples that have ended in the leaves."""
         leaves = [v for v in self.reachable() if v.is_leaf]
         total = sum(sum(v.l.values()) for v in leaves)
         entropy = 0.0

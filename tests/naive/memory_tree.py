@@ -1,28 +1,29 @@
 """Contextual memory tree: an online tree that remembers examples (CMT, Algorithms 1 to 5).
 
 "CMT" is Sun, Beygelzimer, Daumé, Langford & Mineiro (2019), *Contextual memory trees*. A memory is
-an example with its labels, the reward of a memory for an example is the F1 of their labels: 1 or 0
-where an example has one label. How we read what the paper leaves open:
+an example with its labels; its reward for an example is the F1 of their labels, which is 1 or 0 for
+single labels. Choices where the paper is open:
 
 * Balance is log2((n_l + 1) / (n_r + 1)), where n_l and n_r count the memories below; a router
   learns (1 - alpha) * balance + alpha * its own prediction (Insert), or half the difference in
   reward between its sides in place of the prediction (Update). An example goes right where the
   router's prediction, after it has learnt from it, is above 0.
-* As labels are known, so is the reward of every memory: Update asks both sides of the node that it
-  has drawn, where the paper explores one and weighs it. The step weighs as much as the objective,
+* Labels are known, and so is the reward of every memory: Update queries both sides of the node that
+  it draws, while the paper explores one and weights it. The step weighs as much as the objective,
   between 0.01 and 100.
 * A leaf holds c times the bits of the number of nodes. When it holds more it becomes an inner node,
   from which its memories are inserted one by one; unless all go to one side: then it stays a leaf
   until it holds twice as many.
-* A leaf larger than four times what it should hold is looked at only so far, from the end.
+* In a leaf larger than four times its capacity, only that many memories are searched, from the
+  end.
 * The similarity is the cosine, plus weights for the products of what x and z have in common, plus
   a bias. It learns from every nearest memory that Update finds, and from one drawn at a leaf, to be
   above 0 where the reward is above 1/2.
 * Classifiers, one against some: of the labels at the leaf that the example reaches before it is
   inserted, and of its own. Their margins begin at -1.
 
-Beyond the paper, memory may be bounded, by a reservoir; an example may count several times, in all
-steps and votes; and prediction goes by several leaves and all memories there, which vote.
+Beyond the paper, memory may be bounded by a reservoir; an example may have a weight in all steps
+and votes; and prediction lets all memories at several leaves vote.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ REPLAY, RESERVOIR, REWARD = 2, 3, 12
 
 
 def f1(a: Collection[Label], b: Collection[Label]) -> float:
-    """Give the F1 of two sets of labels; 1 for two empty ones.
+    """Return the F1 of two sets of labels; 1 for two empty ones.
 
     >>> f1([1, 2], [2]), f1([], []), f1([], [1])
     (0.6666666666666666, 1.0, 0.0)
@@ -75,7 +76,7 @@ class Similarity(AROW):
 
 
 class Classifier(AROW):
-    """Of a label: it thinks it unlikely, until it has learnt otherwise."""
+    """The classifier of a label, which starts with a negative margin."""
 
     def margin(self, x: Instance) -> float:
         return super().margin(x) + UNLIKELY
@@ -83,7 +84,7 @@ class Classifier(AROW):
 
 @dataclass(eq=False)
 class Memory:
-    """An example that is remembered, and where."""
+    """A stored example and its leaf."""
 
     x: Instance
     labels: tuple[Label, ...]
@@ -123,12 +124,12 @@ class Node:
         return math.log2((left.n + 1) / (right.n + 1))
 
     def is_torn(self, x: Instance) -> bool:
-        """Tell whether what speaks for one side and for the other is nearly the same."""
+        """Whether the evidence for the two sides is nearly equal."""
         learnt = any(f in self.g.w for f in x)
         return learnt and abs(self.g.margin(x)) < 1e-5
 
     def goes_right(self, x: Instance) -> float:
-        """Give the probability that what is near to x stands on the right."""
+        """Return the probability that the memories near x are on the right."""
         left, right = self.children()
         if left.n == 0 or right.n == 0:
             return float(left.n == 0)
@@ -142,7 +143,7 @@ class Node:
 
 
 class MemoryTree:
-    """A tree that grows with what it remembers."""
+    """A tree that grows with its memories."""
 
     def __init__(
         self,
@@ -317,7 +318,7 @@ class MemoryTree:
     # --- prediction ----------------------------------------------------------------------------
 
     def votes(self, x: Instance, leaves: int = 1) -> list[tuple[Memory, float]]:
-        """Give the memories at the most probable leaves of x, and their shares of the votes."""
+        """Return the memories at the most probable leaves of x, and their shares of the votes."""
         found = [
             (z, math.log(p * z.weight) + SHARPNESS * self.f.f(x, z.x))
             for leaf, p in probable_leaves(self.root, x, leaves, len(self.nodes))
@@ -329,9 +330,9 @@ class MemoryTree:
         return [(z, math.exp(vote - most) / total) for z, vote in found]
 
     def probabilities(self, x: Instance, leaves: int = 1) -> dict[Label, float]:
-        """Give P(y): the geometric mean of y's share of the votes and of what its classifier says.
+        """Return P(y): the geometric mean of y's share of the votes and its classifier's estimate.
 
-        Half an example more has a vote, for every label by how frequent it is.
+        An extra half vote is divided among the labels by their frequency.
         """
         votes = self.votes(x, leaves)
         rest = PRIOR / (PRIOR + len(votes))

@@ -1,4 +1,4 @@
-"""Metrics as their definitions read: sets, lists and loops over rows.
+"""Metrics by definition: sets, lists and loops over rows.
 
 A truth is a list of sets of label ids, a prediction a list of lists of label ids, best first.
 """
@@ -13,7 +13,7 @@ Rankings = Sequence[Sequence[int]]
 
 
 def mean(values: Sequence[float]) -> float:
-    """Average, where NaN means: leave me out."""
+    """Average, ignoring NaN."""
     counted = [value for value in values if not isnan(value)]
     return sum(counted) / len(counted) if counted else nan
 
@@ -95,7 +95,7 @@ def inverse_propensity(count: int, n: int, a: float, b: float) -> float:
 def calibration_error(
     truth: Truth, estimates: Sequence[dict[int, float]], n_bins: int, n_labels: int | None
 ) -> float:
-    """ECE over the estimates given, or, with `n_labels`, over all pairs (the others being 0)."""
+    """ECE over the given estimates, or, with `n_labels`, over all pairs (missing ones being 0)."""
     bins: list[list[tuple[float, int]]] = [[] for _ in range(n_bins)]
     for y, row in zip(truth, estimates, strict=True):
         for j in row if n_labels is None else range(n_labels):

@@ -61,12 +61,12 @@ class OPLT(NodeClassifiers):
         return labels
 
     def remove(self, name: Name) -> None:
-        """Forget the label for ever; its leaf stays, silent, until a new label takes the place."""
+        """Remove the label; its leaf stays silent until a new label takes its place."""
         self.tree.remove_label(self.label_ids.pop(name))
         self.steps["remove"] += 1
 
     def probability(self, x: Instance, v: Node) -> float:
-        """Give eta(x, v)."""
+        """Return eta(x, v)."""
         return self.H[v].probability(x)
 
     def _new_label(self, name: Name) -> Label:
@@ -111,8 +111,8 @@ class OPLT(NodeClassifiers):
     def _take_place(self, j: Label, leaf: Node) -> None:
         """Give the silent leaf to label j: ADDLEAF without a new node.
 
-        What the dead label left behind stays positive at the parent and becomes negative at the
-        leaf, in the classifier as in the memory.
+        The dead label's examples stay positive at the parent and become negative at the leaf, in
+        the classifier and in the memory.
         """
         v = self.tree.parent[leaf]
         assert v is not None
@@ -125,7 +125,7 @@ class OPLT(NodeClassifiers):
         self.steps["take place"] += 1
 
     def _keep_theta_where_needed(self, new_nodes: Sequence[Node]) -> None:
-        """Create the missing auxiliary classifiers of new nodes; drop those of no more use."""
+        """Create the missing auxiliary classifiers of new nodes; drop those no longer needed."""
         for v in self.tree.nodes():
             if not self.policy.may_extend(self.tree, v):
                 self.Theta.pop(v, None)
@@ -138,7 +138,7 @@ class OPLT(NodeClassifiers):
                 self.memory.setdefault(v, NodeMemory(self.replay))
 
     def _count_step(self, v: Node, insert: bool) -> None:
-        """Note which variant of Figure 1 is taken, for tests to know what they have reached."""
+        """Record which variant of Figure 1 is used, so that tests know their coverage."""
         if not insert:
             kind = "pre-leaf" if self.tree.is_pre_leaf(v) else "mixed"
             self.steps[f"variant 1, {kind}"] += 1

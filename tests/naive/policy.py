@@ -27,7 +27,7 @@ class ChildChoice(Protocol):
 
 @dataclass
 class BestGreedy:
-    """Weigh the fit of x against balance: line 6 in design.md's reading."""
+    """Weigh the fit of x against balance (line 6, as read in design.md)."""
 
     alpha: float = 0.75
 
@@ -57,7 +57,7 @@ class RandomChoice:
 
 @dataclass
 class FewestLeaves:
-    """Keep the tree complete, whatever x says."""
+    """Keep the tree complete, regardless of x."""
 
     def __call__(self, tree: LabelTree, v: Node, eta: Eta) -> Node:
         return min(tree.children[v], key=lambda child: len(tree.leaves(child)))
@@ -67,10 +67,10 @@ class Policy(Protocol):
     """A_policy of Algorithm 4, line 4, with the set Theta that it needs."""
 
     def observe(self, x: Instance) -> None:
-        """Take note of an observation, before its new labels are placed."""
+        """Record an observation, before its new labels are placed."""
 
     def select(self, tree: LabelTree, eta: Eta, first: bool) -> tuple[Node, bool]:
-        """Give the node to extend and whether a node is to be inserted there.
+        """Return the node to extend and whether a node is to be inserted there.
 
         ``first`` tells whether this is the observation's first new label (RUNFIRSTFOR).
         """
@@ -167,7 +167,7 @@ def policy_named(
     seed: int = 0,
     first: int = 0,
 ) -> Policy:
-    """Build a fresh policy by the name that it has in the library."""
+    """Create a policy by its name in the library."""
     if name == "cpet":
         return LeafExpansion(BestGreedy(alpha))
     choices: dict[str, ChildChoice] = {

@@ -1,7 +1,7 @@
 """Linear regressors in squared loss, side by side at a node of LdSM, in plain arithmetic.
 
-Each ``learn`` is one step towards the targets in half the squared loss. Weights begin where
-``start(feature, column)`` says, once their feature is seen; what was never seen weighs nothing.
+Each ``learn`` is one step towards the targets in half the squared loss. A weight
+starts at ``start(feature, column)`` when its feature is first seen; unseen features have weight 0.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Regressors:
         self.w: dict[Feature, list[float]] = {}
 
     def margins(self, x: Instance) -> list[float]:
-        """Give w_m . x of every column; unknown features are left out."""
+        """Return w_m . x of every column; unknown features are left out."""
         known = {f: value for f, value in x.items() if f in self.w}
         return [
             sum(self.w[f][m] * value for f, value in known.items()) for m in range(self.columns)
@@ -80,7 +80,7 @@ class AdaGrad(Regressors):
 class Nag(AdaGrad):
     """Ross, Mineiro & Langford (2013), Algorithm 2: NAG, normalised adaptive gradient.
 
-    What weights begin with is divided by the first value of their feature.
+    Initial weights are divided by the first value of their feature.
     """
 
     def __init__(self, columns: int, rate: float, start: Start) -> None:

@@ -1,9 +1,9 @@
-"""Per-node replay: what a node remembers, and what it learns from again.
+"""Per-node replay: the examples a node stores, and those it replays.
 
 A node's memory holds the examples that were positive there, each with the children that were
-positive too. Which example is learnt again depends on a seed and on *how many* examples have come,
-never on which node it is: so a node slipped in later, whose examples are its parent's, would have
-drawn the very same ones.
+positive too. Which example is replayed depends on a seed and on the *number* of examples so far,
+not on the node. A node inserted later, whose examples are its parent's, would therefore have drawn
+the same ones.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def mix(*numbers: int) -> int:
 
 @dataclass(frozen=True)
 class Replay:
-    """How often a node learns again after each example, and from how many it may choose."""
+    """The number of replays after each example, and the size of the memory."""
 
     times: int = 0
     memory: int | None = None  # M: examples that a node remembers; None is all of them
@@ -45,23 +45,23 @@ class Replay:
 
 
 FULL = 4
-"""Where the number of replays follows the stream, so many count in full; more share that out."""
+"""If the number of replays follows the stream, this many count fully; more share this total."""
 
 FADES_AFTER = 4
-"""Where the number of replays follows the stream, and examples have several labels, weights fade
-with the first replay after every so many examples of a node."""
+"""If the number of replays follows the stream and examples have several labels, weights fade with
+the first replay after this many examples of a node."""
 
 
 @dataclass
 class BlockGauge:
-    """How far labels come in blocks, one class after another, by the labels of a stream alone."""
+    """Estimates from labels alone whether a stream comes in blocks, one class after another."""
 
     seen: list[frozenset[int]] = field(default_factory=list)
     repeated: float = 0.0
     possible: float = 0.0
 
     def observe(self, labels: Sequence[int]) -> float:
-        """Take in an example's labels, and give ``blocks``."""
+        """Record an example's labels, and return ``blocks``."""
         if self.seen and labels:
             chance = sum(label in row for row in self.seen for label in labels) / len(self.seen)
             repeats = sum(label in self.seen[-1] for label in labels)
@@ -85,7 +85,7 @@ class BlockGauge:
 
 
 def times_now(replay: Replay, gauge: BlockGauge, labels: Sequence[int]) -> int:
-    """How often every node learns again after an example with these labels."""
+    """The number of replays in every node after an example with these labels."""
     if replay.most == 0:
         return replay.times
     return replay.times + int((replay.most - replay.times) * gauge.observe(labels) ** 2)
@@ -121,7 +121,7 @@ class NodeMemory:
             self.entries[slot] = entry
 
     def drawn(self, times: int | None = None) -> list[Entry]:
-        """Give what is learnt again after the n-th example; it may be among them itself."""
+        """Return the examples to replay after the n-th example, which may be among them."""
         if not self.entries:  # M = 0: nothing is remembered
             return []
         replay = self.replay
@@ -137,10 +137,10 @@ class NodeMemory:
         return NodeMemory(self.replay, self.n, list(self.entries))
 
     def with_positive(self, node: Node) -> NodeMemory:
-        """Give the same examples, ``node`` the one child and positive in all (INSERTNODE)."""
+        """Return the same examples, ``node`` the one child and positive in all (INSERTNODE)."""
         entries = [Entry(e.x, frozenset({node}), e.weight) for e in self.entries]
         return NodeMemory(self.replay, self.n, entries)
 
     def forget_positive(self, node: Node) -> None:
-        """Make ``node`` negative in all: its label was removed and another takes its place."""
+        """Make ``node`` negative in all: its label was removed and its place reused."""
         self.entries = [Entry(e.x, e.positives - {node}, e.weight) for e in self.entries]

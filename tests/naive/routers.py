@@ -1,8 +1,8 @@
 """The most probable leaves of trees whose nodes send an example right with some probability.
 
-They are those that a best-first search finds which goes down to a leaf before it turns to the best
-of what it has left aside. It ends when it has asked ``BREADTH`` times the leaves times the bits of
-the number of nodes.
+A best-first search finds them. It descends to a leaf before it turns to the best postponed branch,
+and ends after evaluating ``BREADTH`` times the number of leaves times the bits of the number of
+nodes.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class Router(Protocol):
         """Whether it has no children."""
 
     def children(self) -> tuple[Self, Self]:
-        """Give the left and the right one."""
+        """Return the left and the right one."""
 
     def goes_right(self, x: Instance) -> float:
-        """Give the probability that x goes right."""
+        """Return the probability that x goes right."""
 
 
 R = TypeVar("R", bound=Router)
@@ -38,7 +38,7 @@ def _hopeless(p: float, found: list[tuple[R, float]], leaves: int) -> bool:
 
 
 def probable_leaves(root: R, x: Instance, leaves: int, nodes: int) -> list[tuple[R, float]]:
-    """Give leaves with weights that sum to 1; ``nodes``: how many the tree has."""
+    """Return leaves with weights that sum to 1; ``nodes``: how many the tree has."""
     most = leaves * BREADTH * nodes.bit_length() if leaves > 1 else 1
     waiting, found, asked = [(root, 1.0)], list[tuple[R, float]](), 0
     while waiting and (asked < most or not found):

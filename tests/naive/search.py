@@ -19,7 +19,7 @@ Ranking = list[tuple[Label, float]]
 
 @dataclass
 class Stats:
-    """What a search cost: the root and all children of each node opened are evaluated."""
+    """The cost of a search, which evaluates the root and all children of each opened node."""
 
     evaluated: int = 0
     opened: int = 0
@@ -31,13 +31,13 @@ def ranked(probabilities: Mapping[Label, float]) -> Ranking:
 
 
 def wanted_labels(tree: LabelTree, allowed: Collection[Label] | None) -> set[Label]:
-    """Give the labels that may be answered."""
+    """Return the labels that may be answered."""
     live = set(tree.live_labels())
     return live if allowed is None else live & set(allowed)
 
 
 def exhaustive(tree: LabelTree, eta: Eta, allowed: Collection[Label] | None = None) -> Ranking:
-    """Give every label's probability: Eq. 2, the product from the root down to its leaf."""
+    """Return every label's probability: Eq. 2, the product from the root down to its leaf."""
     probabilities = {}
     for label in wanted_labels(tree, allowed):
         p = 1.0
@@ -48,7 +48,7 @@ def exhaustive(tree: LabelTree, eta: Eta, allowed: Collection[Label] | None = No
 
 
 class _Search:
-    """What the searches share: which nodes lead to a wanted label, and what was opened."""
+    """Shared by the searches: the nodes that lead to a wanted label, and the opened nodes."""
 
     def __init__(self, tree: LabelTree, eta: Eta, allowed: Collection[Label] | None) -> None:
         self.tree = tree
@@ -58,11 +58,11 @@ class _Search:
         self.stats = Stats(evaluated=1 if self.useful else 0)
 
     def start(self) -> list[tuple[Node, float]]:
-        """Give the root with its probability, or nothing if no label is wanted."""
+        """Return the root with its probability, or nothing if no label is wanted."""
         return [(self.tree.root, self.eta(self.tree.root))] if self.useful else []
 
     def open(self, v: Node, p: float) -> list[tuple[Node, float]]:
-        """Give the useful children of ``v`` with their probabilities."""
+        """Return the useful children of ``v`` with their probabilities."""
         self.stats.opened += 1
         self.stats.evaluated += len(self.tree.children[v])
         self.stats.depth = max(self.stats.depth, len(self.tree.path(v)))
@@ -77,7 +77,7 @@ class _Search:
 def top_k(
     tree: LabelTree, eta: Eta, k: int, allowed: Collection[Label] | None = None
 ) -> tuple[Ranking, Stats]:
-    """Give the k most probable labels by uniform-cost search (Algorithm 10).
+    """Return the k most probable labels by uniform-cost search (Algorithm 10).
 
     Among equal probabilities internal nodes are opened before leaves are answered, for below them
     may be a smaller label of the same probability.
@@ -108,7 +108,7 @@ def above_threshold(
     threshold: float | Mapping[Label, float],
     allowed: Collection[Label] | None = None,
 ) -> tuple[Ranking, Stats]:
-    """Give all labels of probability >= their threshold; a node's is the least one below it."""
+    """Return all labels of probability >= their threshold; a node's is the least one below it."""
     search = _Search(tree, eta, allowed)
 
     def of_label(label: Label) -> float:
@@ -134,7 +134,7 @@ def above_threshold(
 def beam(
     tree: LabelTree, eta: Eta, k: int, width: int, allowed: Collection[Label] | None = None
 ) -> tuple[Ranking, Stats]:
-    """Give the k best labels found when at each depth only the ``width`` best nodes are opened.
+    """Return the k best labels found when at each depth only the ``width`` best nodes are opened.
 
     Leaves take no place in the beam: each one seen is a candidate. Among nodes of equal probability
     the one with the smaller id is opened. A node that is less probable than each of the k best

@@ -1,4 +1,4 @@
-"""What searches cost on a tree of nested tuples, and the cheapest tree that a finer one holds.
+"""The cost of searches on a tree of nested tuples, and the cheapest coarsening of a tree.
 
 A leaf is its label. A search is a set of labels with a frequency.
 """
@@ -27,7 +27,7 @@ def cost(node: Any, searches: Searches, block_cost: float) -> float:
 
 
 def reductions(node: Any) -> Iterator[Any]:
-    """All trees that arise when inner nodes other than this one are left out."""
+    """All trees that arise by omitting inner nodes other than this one."""
     if not isinstance(node, tuple):
         yield node
         return

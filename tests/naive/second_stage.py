@@ -20,7 +20,7 @@ def logit(p: float) -> float:
 
 
 def cosine(x: dict[int, float], examples: Sequence[dict[int, float]]) -> float:
-    """Of x to the sum of a label's examples, each scaled to unit length."""
+    """Cosine of x and the sum of a label's examples, each scaled to unit length."""
     total: dict[int, float] = {}
     for example in examples:
         length = math.sqrt(sum(v * v for v in example.values()))
@@ -34,8 +34,8 @@ def cosine(x: dict[int, float], examples: Sequence[dict[int, float]]) -> float:
 class Calibration:
     """Shares of right labels at knots, made to rise, with straight lines between them.
 
-    A label that others precede counts as one with less log-odds; by how much less is what leaves
-    least to doubt.
+    A label preceded by others counts with reduced log-odds; the reduction minimises the entropy of
+    the outcomes.
     """
 
     def __init__(self, places: int = 1) -> None:
@@ -71,7 +71,7 @@ class Calibration:
         return counts, hits
 
     def fall(self) -> float:
-        """What a place is worth: the least entropy of the outcomes at the knots."""
+        """The reduction per place: that with the least entropy of the outcomes at the knots."""
 
         def entropy(fall: float) -> float:
             counts, hits = self.table(fall)
@@ -83,7 +83,7 @@ class Calibration:
         return min((0.25 * i for i in range(17)), key=entropy) if self.places > 1 else 0.0
 
     def curve(self) -> list[float]:
-        """Isotonic regression by its minimax formula; then log-odds that rise by a little."""
+        """Isotonic regression by the minimax formula; then strictly rising log-odds."""
         each_count, each_hit = self.table(self.fall())
         hits, counts = [0.0, *accumulate(each_hit)], [0.0, *accumulate(each_count)]
         risen = []
@@ -105,7 +105,7 @@ class Calibration:
 
 
 class SecondStage:
-    """Newton's steps for a logistic regression, and the count of what its ranking would gain."""
+    """Newton steps for a logistic regression, and the tally of the gain of its ranking."""
 
     def __init__(self, tail: float) -> None:
         self.tail = tail

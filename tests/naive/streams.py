@@ -1,4 +1,4 @@
-"""Random streams for property tests: observations with labels that come, go and come again."""
+"""Random streams for property tests: observations whose labels come, go and return."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Event = Learn | Remove
 
 
 def play(model: OPLT, event: Event) -> Observation | None:
-    """Let the model live through an event; give what IPLT is to see of it."""
+    """Apply an event to the model; return the part that IPLT sees."""
     if isinstance(event, Learn):
         return event.x, model.learn(event.x, event.names, event.weight), event.weight
     if model.label_ids:
@@ -63,7 +63,7 @@ def streams(max_size: int = 12) -> st.SearchStrategy[list[Event]]:
 
 
 def in_blocks(stream: list[Event], length: int = 8) -> list[Event]:
-    """Let labels come in blocks: of so many rows each, all have the first one's."""
+    """Make labels come in blocks: all rows of a block have the labels of its first row."""
     blocks: list[Event] = []
     for t, event in enumerate(stream):
         first = stream[t - t % length]
@@ -76,7 +76,7 @@ def in_blocks(stream: list[Event], length: int = 8) -> list[Event]:
 def random_stream(
     seed: int, length: int, names: int = 40, removals: float = 0.2, features: int = 4
 ) -> list[Event]:
-    """Give a longer stream in which the names grow rarer, reproducible from its seed."""
+    """Return a longer stream with increasingly rare names, reproducible from its seed."""
     rng = random.Random(seed)
     stream: list[Event] = []
     for _ in range(length):

@@ -1,4 +1,4 @@
-"""The plain twin follows the formulas: its steps descend the loss that it says it has."""
+"""The plain twin follows the formulas: its steps descend its stated loss."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def test_assignment_of_no_labels_is_the_root_alone() -> None:
 def test_nodes_are_independent_problems(
     stream: list[tuple[Instance, set[int]]], times: int, memory: int | None
 ) -> None:
-    """Learn each node by itself: from what is positive at its parent, and again what is drawn."""
+    """Learn each node separately from the examples positive at its parent, with replay."""
     replay = Replay(times, memory, seed=3)
     model = IPLT(TREE, AROW, replay, theta_nodes=TREE.nodes())
     model.train(stream)

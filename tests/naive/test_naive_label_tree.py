@@ -9,7 +9,7 @@ from naive.label_tree import LabelTree
 
 @pytest.fixture
 def figure_1() -> LabelTree:
-    r"""Give a tree like Figure 1 (a).
+    r"""Return a tree like Figure 1 (a).
 
     ::
 

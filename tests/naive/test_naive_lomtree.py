@@ -61,7 +61,7 @@ def test_two_classes_are_parted_for_good() -> None:
 
 
 def drifting_stream(seed: int, parts: int = 6, n: int = 200) -> Stream:
-    """What is frequent changes, so nodes fall idle and are recycled."""
+    """Frequencies change, so nodes become idle and are recycled."""
     return [(x, y + 4 * part) for part in range(parts) for x, y in random_stream(seed + part, n)]
 
 

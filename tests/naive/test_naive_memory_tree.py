@@ -34,7 +34,7 @@ def grown(stream: list[Row], **parameters: float) -> MemoryTree:
 
 
 def counted(v: Node) -> int:
-    """Count the memories at or below a node, and see that each knows where it is."""
+    """Count the memories at or below a node, and check their positions."""
     assert all(z.leaf is v for z in v.memories)
     below = len(v.memories) if v.is_leaf else sum(counted(child) for child in v.children())
     assert v.n == below and (v.is_leaf or not v.memories)
@@ -56,7 +56,7 @@ def test_the_tree_is_balanced_and_a_leaf_holds_what_it_may() -> None:
 
 
 def test_a_memory_answers_itself() -> None:
-    """Of examples that are far from all others, each is found again: self-consistency."""
+    """Self-consistency: examples far from all others are found again."""
     stream = [({n: 1.0, BIAS: 1.0}, (n,), 1.0) for n in range(60)]
     tree = grown(stream, c=1, d=4)
     right = sum(max(tree.votes(x), key=lambda vote: vote[1])[0].labels == y for x, y, _ in stream)
@@ -79,6 +79,6 @@ def test_probabilities_are_those_of_the_votes_and_the_prior() -> None:
 
 
 def test_a_leaf_whose_examples_all_go_to_one_side_is_not_split() -> None:
-    """Nothing balances, and no router tells them apart."""
+    """Without balancing, no router separates them."""
     tree = grown([({0: 1.0, BIAS: 1.0}, (n % 2,), 1.0) for n in range(100)], c=1, alpha=1.0)
     assert len(tree.nodes) == 1 and len(tree.looked_at(tree.root)) == 4

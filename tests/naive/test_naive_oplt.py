@@ -150,7 +150,7 @@ def test_proper_from_any_start_tree(
 
 
 def mixed_tree() -> LabelTree:
-    """Give a root with an internal child and two leaves: no tree grown from nothing has that."""
+    """Return a root with an internal child and two leaves: no tree grown from nothing has that."""
     return LabelTree.from_parents([None, 0, 0, 0, 1, 1], {0: 4, 1: 5, 2: 2, 3: 3})
 
 

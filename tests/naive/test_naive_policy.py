@@ -23,13 +23,13 @@ from naive.policy import (
 
 
 def fit(**of_node: float) -> Eta:
-    """Give eta from keywords such as n3=0.9; other nodes have 0.5."""
+    """Return eta from keywords such as n3=0.9; other nodes have 0.5."""
     return lambda node: of_node.get(f"n{node}", 0.5)
 
 
 @pytest.fixture
 def lopsided() -> LabelTree:
-    """Give a root with child 1 (leaves 3 4 5) and child 2 (leaves 6 7)."""
+    """Return a root with child 1 (leaves 3 4 5) and child 2 (leaves 6 7)."""
     labels = {0: 3, 1: 4, 2: 5, 3: 6, 4: 7}
     return LabelTree.from_parents([None, 0, 0, 1, 1, 1, 2, 2], labels)
 
@@ -131,7 +131,7 @@ def grow(policy: str, rows: list[list[int]], *, b: int = 2, b_max: int = 100) ->
 
 
 def shape(tree: LabelTree, v: Node = 0) -> object:
-    """Give nested lists of labels."""
+    """Return nested lists of labels."""
     return [shape(tree, c) for c in tree.children[v]] or tree.label[v]
 
 

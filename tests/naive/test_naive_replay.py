@@ -1,4 +1,4 @@
-"""What a node remembers and what it draws."""
+"""The examples that a node stores and draws."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def test_search_on_a_model_that_was_learnt(policy: str) -> None:
 
 @pytest.fixture
 def small() -> tuple[LabelTree, Eta]:
-    """Give two pairs of leaves: labels 0 1 under node 1, labels 2 3 under node 2."""
+    """Return two pairs of leaves: labels 0 1 under node 1, labels 2 3 under node 2."""
     tree = LabelTree.from_parents([None, 0, 0, 1, 1, 2, 2], {0: 3, 1: 4, 2: 5, 3: 6})
     return tree, [0.5, 0.5, 0.75, 1.0, 0.5, 0.25, 0.5].__getitem__
 
@@ -104,7 +104,7 @@ def test_costs_are_counted(small: tuple[LabelTree, Eta]) -> None:
     assert (stats.evaluated, stats.opened, stats.depth) == (5, 2, 2)
     stats = beam(*small, k=4, width=1)[1]
     assert (stats.evaluated, stats.opened, stats.depth) == (5, 2, 2)
-    stats = top_k(*small, k=4, allowed={2})[1]  # node 1 leads to nothing that is wanted
+    stats = top_k(*small, k=4, allowed={2})[1]  # node 1 leads to no allowed label
     assert (stats.evaluated, stats.opened, stats.depth) == (5, 2, 2)
 
 

@@ -1,4 +1,4 @@
-"""Texts into rows in plain Python: Unicode's own normal forms, dicts, one document at a time."""
+"""Text features in plain Python: Unicode normal forms, dicts, one document at a time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LONGEST_WORD = 64
 
 @cache
 def _tables() -> Any:
-    """The script that knows which characters are never seen, and which scripts have no spaces."""
+    """The script with the lists of invisible characters and of scripts without spaces."""
     path = Path(__file__).parents[2] / "scripts" / "unicode-tables"
     spec = spec_from_loader("unicode_tables", SourceFileLoader("unicode_tables", str(path)))
     assert spec is not None and spec.loader is not None
@@ -53,7 +53,7 @@ def plain(text: str) -> str:
 
 @dataclass
 class NaiveTextFeatures:
-    """What the core does, by its options."""
+    """The core's work, with its options."""
 
     options: dict[str, Any]
     documents: Counter[int] = field(default_factory=Counter)
@@ -146,7 +146,7 @@ class NaiveTextFeatures:
     # --- weights -------------------------------------------------------------------------------
 
     def weigh(self, counts: Counter[int], n: int, d: dict[int, int]) -> dict[int, float]:
-        """The row of a document that is one of n, by how many have each feature."""
+        """The row of one of n documents, given the document frequencies."""
         o = self.options
         row: dict[int, float] = {}
         for column, times in counts.items():
@@ -169,7 +169,7 @@ class NaiveTextFeatures:
         return row
 
     def learn(self, text: str) -> dict[int, float]:
-        """Count a document, then weight it as things stand."""
+        """Count a document, then weight it by the counts so far."""
         counts = self.count(text)
         self.add(counts)
         return self.weigh(counts, self.n_documents, self.documents)
@@ -180,7 +180,7 @@ class NaiveTextFeatures:
         self.documents.update(counts.keys())
 
     def transform(self, text: str) -> dict[int, float]:
-        """The row of a text as if it came next; what no document has had is left out."""
+        """The row of a text as if it came next, without features that no document has had."""
         o, counts = self.options, self.count(text)
         if not o["rare_count_more"] and o["least_documents"] <= 1:
             return self.weigh(counts, 1, dict.fromkeys(counts, 1))

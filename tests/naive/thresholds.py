@@ -1,4 +1,4 @@
-"""The tuners as the paper reads: loops over rows, labels and thresholds, on dense lists.
+"""The tuners as in the paper: loops over rows, labels and thresholds, on dense lists.
 
 Jasinska et al. 2016, Sections 3 and 4, and `borrowed`, which is ours. A score of 0 is never a
 prediction; thresholds lie in (lower, upper].
@@ -74,7 +74,7 @@ def ofo(
     lower: Sequence[float] | None,
     upper: float,
 ) -> tuple[list[float], list[list[int]]]:
-    """Algorithm 2: the thresholds at the end, and what was predicted on the way."""
+    """Algorithm 2: the final thresholds, and the predictions along the way."""
     a, b = list(a0), list(b0)
     positives, predictions = [0] * len(a), []
 
@@ -104,7 +104,7 @@ def borrowed(
     setting: tuple[float, float | None, float | None],
     zero: float,
 ) -> list[list[float]]:
-    """How good each candidate is for each label, by what it borrows from its band."""
+    """The value of each candidate for each label, with what the label borrows from its band."""
     strength, weight, price = setting
     m = len(frequencies)
 

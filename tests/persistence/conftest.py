@@ -25,7 +25,7 @@ RawWriter = Callable[..., Path]
 
 @pytest.fixture
 def raw(tmp_path: Path) -> RawWriter:
-    """Write any text as the header of a container, with any bytes behind it."""
+    """Write any text as the header of a container, followed by any bytes."""
 
     def write(outer: Any, data: bytes = b"", *, length: int | None = None) -> Path:
         body = outer if isinstance(outer, bytes) else json.dumps(outer).encode()

@@ -1,4 +1,4 @@
-"""A small model that has one of everything."""
+"""A small model with one of everything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever happens while saving, the old model stands or the new one does."""
+"""Whatever happens while saving, the file is the old model or the new one."""
 
 from __future__ import annotations
 
@@ -170,10 +170,10 @@ def test_a_symbolic_link_stays_one(tmp_path: Path) -> None:
 
 
 def test_a_folder_or_device_is_not_replaced(tmp_path: Path) -> None:
-    with pytest.raises(ModelFileError, match="ordinary file"):
+    with pytest.raises(ModelFileError, match="regular file"):
         write_model(tmp_path, HEADER, {})
     if os.name == "posix":
-        with pytest.raises(ModelFileError, match="ordinary file"):
+        with pytest.raises(ModelFileError, match="regular file"):
             write_model(os.devnull, HEADER, {})
 
 

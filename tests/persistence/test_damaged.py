@@ -1,4 +1,4 @@
-"""A damaged file is refused, or reads exactly as it was: cut short, flipped, spliced."""
+"""A damaged file (truncated, flipped, spliced) is refused, or reads as before."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_any_bytes_are_refused(tmp_path_factory: pytest.TempPathFactory, data: b
 def test_arrays_are_compared_when_they_are_asked_for(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "model.lg"
     damaged = bytearray(content)
-    damaged[-1] ^= 1  # the only array of bytes lies last
+    damaged[-1] ^= 1  # the only array of bytes is last
     path.write_bytes(damaged)
     stored = read_model(path)
     assert "blob" in stored.arrays

@@ -88,23 +88,23 @@ def test_files_that_hold_next_to_nothing(tmp_path: Path, content: bytes) -> None
         (b"{}{}", "cannot be read as JSON"),
         (b"\xff\xfe{}", "cannot be read as JSON"),
         (b"\xef\xbb\xbf{}", "cannot be read as JSON"),
-        (b'{"a": NaN}', "NaN is no JSON number"),
-        (b'{"a": -Infinity}', "-Infinity is no JSON number"),
+        (b'{"a": NaN}', "NaN is not a JSON number"),
+        (b'{"a": -Infinity}', "-Infinity is not a JSON number"),
         (b'{"a": 1e999}', "too large"),
         (b'{"a": ' + b"9" * 5000 + b"}", "cannot be read as JSON"),
         (b'{"a": "\\ud800"}', "cannot be read as JSON"),
-        (b'{"a": 1, "b": 2, "a": 1}', "'a' stands there twice"),
-        (b'{"a": {"shape": 1, "shape": 1}}', "'shape' stands there twice"),
+        (b'{"a": 1, "b": 2, "a": 1}', "'a' occurs twice"),
+        (b'{"a": {"shape": 1, "shape": 1}}', "'shape' occurs twice"),
         (b"[" * 200_000, "cannot be read as JSON"),
         (b'{"a":' * 200_000, "cannot be read as JSON"),
-        (b'{"a":' + b"[" * 500 + b"]" * 500 + b"}", "not a model of LabelGrove"),
-        (b"{}", "not a model of LabelGrove"),
-        (b'{"__metadata__": null}', "not a model of LabelGrove"),
-        (b'{"__metadata__": []}', "not a model of LabelGrove"),
-        (b'{"__metadata__": {"labelgrove": 1}}', "not a model of LabelGrove"),
+        (b'{"a":' + b"[" * 500 + b"]" * 500 + b"}", "not a LabelGrove model"),
+        (b"{}", "not a LabelGrove model"),
+        (b'{"__metadata__": null}', "not a LabelGrove model"),
+        (b'{"__metadata__": []}', "not a LabelGrove model"),
+        (b'{"__metadata__": {"labelgrove": 1}}', "not a LabelGrove model"),
         (b'{"__metadata__": {"labelgrove": "[]"}}', "must be a JSON object"),
         (b'{"__metadata__": {"labelgrove": "{"}}', "cannot be read as JSON"),
-        (b'{"__metadata__": {"labelgrove": "{\\"a\\":1,\\"a\\":1}"}}', "'a' stands there twice"),
+        (b'{"__metadata__": {"labelgrove": "{\\"a\\":1,\\"a\\":1}"}}', "'a' occurs twice"),
         (b'{"__metadata__": {"labelgrove": "{\\"a\\": \\"\\\\ud800\\"}"}}', "as JSON"),
     ],
 )
@@ -113,12 +113,12 @@ def test_json_that_is_no_header(raw: RawWriter, body: bytes, message: str) -> No
 
 
 def test_a_million_empty_lists(raw: RawWriter) -> None:
-    refuse(raw(b'{"a":[' + b"[]," * 1_000_000 + b"[]]}"), "not a model of LabelGrove")
+    refuse(raw(b'{"a":[' + b"[]," * 1_000_000 + b"[]]}"), "not a LabelGrove model")
 
 
 def test_a_hundred_thousand_keys_one_twice(raw: RawWriter) -> None:
     keys = b",".join(b'"%d":0' % i for i in range(100_000))
-    refuse(raw(b"{" + keys + b',"99999":0}'), "stands there twice")
+    refuse(raw(b"{" + keys + b',"99999":0}'), "occurs twice")
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_a_hundred_thousand_keys_one_twice(raw: RawWriter) -> None:
         ({**OUR_HEADER, "format": 0}, "format version 0.*reads format versions 1 to 2"),
         (
             {**OUR_HEADER, "format": 3, "library": "9.9"},
-            "format version 3, written by LabelGrove '9.9', and this .* reads format versions 1",
+            "format version 3, written by LabelGrove '9.9', but this .* reads format versions 1",
         ),
         ({**OUR_HEADER, "format": 10**4000}, "format version 1000"),
         ({"format": 1, "library": "0.1.0"}, '"algorithm"'),
@@ -178,14 +178,14 @@ def test_headers_of_ours_that_are_not_whole(raw: RawWriter, header: Any, message
         (tensor(offsets=[-4, 0]), "has data_offsets"),
         (tensor(offsets=[0.0, 4.0]), "has data_offsets"),
         (tensor(offsets="04"), "has data_offsets"),
-        (tensor(offsets=[4, 0]), "lies at bytes 4 to 0"),
+        (tensor(offsets=[4, 0]), "is at bytes 4 to 0"),
         (tensor(shape=[0], offsets=[4, 4]), "starts at byte 4 .* end at 0"),
-        (tensor(offsets=[1, 5]), "lies at bytes 1 to 5 of the data, which have 4"),
+        (tensor(offsets=[1, 5]), "is at bytes 1 to 5 of the data, but there are only 4"),
         (tensor(shape=[2**63], offsets=[0, 2**63]), "has shape"),
-        (tensor(shape=[2**40], offsets=[0, 2**40]), "lies at bytes 0 to 1099511627776"),
-        (tensor(shape=[3], offsets=[0, 3]), "end at byte 3 of the data, which have 4"),
+        (tensor(shape=[2**40], offsets=[0, 2**40]), "is at bytes 0 to 1099511627776"),
+        (tensor(shape=[3], offsets=[0, 3]), "end at byte 3 of the data, but there are 4"),
         (tensor(shape=[3], offsets=[1, 4]), "starts at byte 1 .* end at 0"),
-        (tensor("F32", [0], [2, 2]), "starts at byte 2, no multiple of its 4"),
+        (tensor("F32", [0], [2, 2]), "starts at byte 2, which is not a multiple of 4"),
     ],
 )
 def test_arrays_that_are_not_what_they_say(raw: RawWriter, value: Any, message: str) -> None:
@@ -204,7 +204,7 @@ def test_an_empty_array_may_be_wide_and_takes_no_memory(raw: RawWriter) -> None:
         ((0, 3), (2, 4), "'b' starts at byte 2 of the data, but those before it end at 3"),
         ((0, 1), (2, 4), "'b' starts at byte 2 of the data, but those before it end at 1"),
         ((0, 4), (1, 3), "'b' starts at byte 1 of the data, but those before it end at 4"),
-        ((0, 1), (1, 3), "end at byte 3 of the data, which have 4"),
+        ((0, 1), (1, 3), "end at byte 3 of the data, but there are 4"),
     ],
 )
 def test_arrays_that_overlap_or_leave_gaps(
@@ -248,11 +248,11 @@ def test_checksums_that_are_not_there(raw: RawWriter) -> None:
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such files")
 def test_a_pipe_is_refused_without_waiting(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    refuse(tmp_path / "pipe", "no ordinary file")
+    refuse(tmp_path / "pipe", "not a regular file")
 
 
 def test_a_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ModelFileError, match="no ordinary file"):
+    with pytest.raises(ModelFileError, match="not a regular file"):
         read_model(tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""What is written comes back, as a file that the safetensors package understands."""
+"""Written models are read back, and the safetensors package can read the file."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ def test_a_copied_file_is_the_same_model(model: Path, tmp_path: Path) -> None:
 
 
 class Pieces:
-    """An array that is made as it is iterated over, and counts how often."""
+    """An array that is generated while iterating, and counts its iterations."""
 
     def __init__(self, whole: np.ndarray[Any, Any]) -> None:
         self.whole, self.made = whole, 0

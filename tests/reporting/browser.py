@@ -1,4 +1,4 @@
-"""Reports as a browser shows them."""
+"""Reports in a browser."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ PROGRAM = next(
 
 
 class Screen:
-    """A window of a browser, and what went wrong in it.
+    """A browser window and its errors.
 
-    ``errors`` holds what the page's console said in earnest, exceptions included; ``requests``
-    every address that was asked for.
+    ``errors`` holds the severe messages of the page's console, including exceptions; ``requests``
+    holds every requested address.
     """
 
     def __init__(self, browser: Browser, width: int, dark: bool) -> None:
@@ -34,7 +34,7 @@ class Screen:
         self.page.on("console", self._hear)
 
     def show(self, path: Path) -> None:
-        """Open a page, and wait until its scripts are done."""
+        """Open a page, and wait until its scripts have finished."""
         self.page.goto(path.as_uri())
         self.page.wait_for_selector("html[data-ready]")
 
@@ -43,7 +43,7 @@ class Screen:
         return self.page.evaluate(script)
 
     def press(self, key: str) -> None:
-        """Press a key and let it go."""
+        """Press and release a key."""
         self.page.keyboard.press(key)
 
     def _hear(self, message: Any) -> None:

@@ -1,4 +1,4 @@
-"""Models and their reports, made once."""
+"""Models and their reports, created once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from reporting.kit import examples
 
 @pytest.fixture(scope="session")
 def models() -> tuple[OnlinePLTClassifier, OnlinePLTClassifier]:
-    """A model, and one that has learnt less."""
+    """Two models, one of which has learnt less."""
     X, labels = examples(500, 0)
     shape = {"arity": 4, "max_leaves": 4}
     little = OnlinePLTClassifier(**shape).fit(X[:80], labels[:80])

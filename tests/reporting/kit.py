@@ -1,4 +1,4 @@
-"""Examples whose words tell their labels, some of which have names to be careful with."""
+"""Examples whose words indicate their labels; some labels need escaping."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LABELS = [f"topic {i:02d}" for i in range(38)] + [HOSTILE, '& “quotes"']
 
 
 def examples(n: int, seed: int) -> tuple[Any, list[list[str]]]:
-    """Texts that tell their labels; the later ones are rarer."""
+    """Texts that indicate their labels; later labels are rarer."""
     chance = random.Random(seed)
     texts, labels = [], []
     for _ in range(n):

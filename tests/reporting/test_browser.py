@@ -1,4 +1,4 @@
-"""Reports in a real browser: they render without an error, at any width, light and dark."""
+"""Reports in a real browser render without errors, at any width, light and dark."""
 
 from __future__ import annotations
 

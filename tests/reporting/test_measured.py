@@ -1,4 +1,4 @@
-"""The numbers of a report are those that the model and its explanations give."""
+"""The numbers of a report equal those of the model and its explanations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labels taken for one another, wrong examples with the reason, an error that can be seen."""
+"""Confused labels, wrong examples with the reason, and visible errors."""
 
 from __future__ import annotations
 

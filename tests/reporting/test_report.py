@@ -1,4 +1,4 @@
-"""The page as a file: complete, safe, and refused where it cannot be."""
+"""The page as a file: complete, safe, and refused if it cannot be written."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from labelgrove.reporting import write_report
 from labelgrove.reporting._page import vega_script
 from reporting.kit import HOSTILE, examples
 
-pytestmark = (
-    pytest.mark.slow
-)  # charts come out of a JavaScript engine, which sanitizers do not like
+pytestmark = pytest.mark.slow  # charts use a JavaScript engine, which conflicts with sanitizers
 
 
 def content(page: Path) -> Any:

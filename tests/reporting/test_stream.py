@@ -128,7 +128,7 @@ def test_nothing_new_and_no_tree(show: Show, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_reported_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="not a single example"):
+    with pytest.raises(DataError, match="found no examples"):
         write_stream_report(StreamRecord(), tmp_path / "page.html")
     with pytest.raises(DataError, match="2 rows: expected at most 1"):
         StreamRecord().add([["a"]], [["a"], ["b"]])

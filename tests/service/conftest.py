@@ -44,7 +44,7 @@ def address(service: Service) -> Iterator[str]:
     )
     server = uvicorn.Server(config)
     listening = config.bind_socket()
-    listening.listen()  # from here on whoever calls waits to be answered
+    listening.listen()  # from here on, callers wait for an answer
     thread = threading.Thread(target=server.run, args=([listening],))
     thread.start()
     yield f"http://127.0.0.1:{listening.getsockname()[1]}"

@@ -31,13 +31,13 @@ def additions(count: int, seed: int = 0) -> list[Addition]:
 
 
 def opened(folder: Path, settings: Settings = SMALL) -> Project:
-    """A project in a folder that may be there."""
+    """A project in a folder that may exist already."""
     folder.mkdir(parents=True, exist_ok=True)
     return Project(folder, settings)
 
 
 def fingerprint_at_the_end(project: Project) -> tuple[int, str]:
-    """Wait until the model knows all of the log, and tell what it is then."""
+    """Wait until the model has learnt the whole log, and return its state."""
     project.applied(project.log.head).result(60)
     result: tuple[int, str] = project.fingerprint().result(60)
     return result

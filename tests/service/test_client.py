@@ -1,4 +1,4 @@
-"""The Python client, and the command line with a service in the place of a model."""
+"""The Python client, and the command line with a service instead of a model."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_the_command_line_takes_a_service_for_a_model(
     answers = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert len(answers) == 60 and all(len(one["labels"]) == 2 for one in answers)
     assert run("learn", f"{address}#demo", str(path), "-o", "x.lg") == 1
-    assert "a service keeps its model itself" in capsys.readouterr().err
+    assert "a service stores its own model" in capsys.readouterr().err
     assert run("predict", f"{address}#demo", "--text", "cat cat", "-k", "1") == 0
     assert '"labels": ["' in capsys.readouterr().out
     assert run("predict", f"{address}#none", str(path)) == 1
@@ -103,7 +103,7 @@ def test_a_project_is_made_once(address: str) -> None:
         client.make({"language": "fi"})
         client.make({"language": "fi"})
         assert "fresh" in client.neighbours()
-        with pytest.raises(ServiceError, match="is there with other settings"):
+        with pytest.raises(ServiceError, match="already exists with other settings"):
             client.make({"language": "sv"})
 
 
@@ -125,7 +125,7 @@ def test_a_path_with_a_slash_too_many_is_no_other_one(address: str) -> None:
 
 def test_a_string_is_no_collection(address: str) -> None:
     with Client(f"{address}#demo") as client:
-        with pytest.raises(DataError, match="labels, row 1: expected a collection of labels"):
+        with pytest.raises(DataError, match="labels, row 1: found 'refund'; expected a collection of labels"):
             client.learn(["money back", "broken"], [["refund"], "refund"])
         with pytest.raises(DataError, match="texts: found one string"):
             client.learn("hello", [["x"]] * 5)
@@ -143,5 +143,5 @@ def test_the_command_line_says_which_line_a_service_cannot_learn(
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     assert run("learn", f"{address}#demo", str(path)) == 1
     said = capsys.readouterr().err
-    assert f"{path}:1081: a service learns no example without labels" in " ".join(said.split())
-    assert "keeps the first 1,024 examples" in " ".join(said.split())
+    assert f"{path}:1081: found no labels; a service learns only examples" in " ".join(said.split())
+    assert "has stored the first 1,024 examples" in " ".join(said.split())

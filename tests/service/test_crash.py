@@ -32,7 +32,7 @@ HAS_COMPILER = shutil.which("cc") is not None
 
 
 def test_nothing_acknowledged_is_lost_when_the_service_is_killed() -> None:
-    """Nor when all is lost that was written and not flushed, where a library can be made for it."""
+    """The same when unflushed writes are lost, if the preloaded library can be compiled."""
     found = told(killed("--kills=3", "--seed=3", *["--lost-writes"] * HAS_COMPILER))
     assert found["kills"] == 3 and found["acknowledged"] > 0
     assert found["lost writes"] == HAS_COMPILER

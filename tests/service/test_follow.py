@@ -1,4 +1,4 @@
-"""Replicas: the leader's log, the leader's bytes, and what happens when they are not."""
+"""Replicas: the leader's log, the leader's bytes, and divergence."""
 
 from __future__ import annotations
 
@@ -94,5 +94,5 @@ def test_a_replica_of_another_log_stops(address: str, tmp_path: Path) -> None:
     replica.begin()
     with replica.using("demo") as project:
         until(lambda: project.failure)
-        assert "event 1 is not the leader's" in str(project.failure)
+        assert "event 1 differs from the leader's" in str(project.failure)
     replica.close()

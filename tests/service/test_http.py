@@ -1,4 +1,4 @@
-"""The service over HTTP: Annif's contract, our own resources, and what is refused."""
+"""The service over HTTP: Annif's contract, our own resources, and refusals."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def suggestions(client: TestClient, text: str, **options: Any) -> list[str]:
 
 
 def refused(answer: Any, status: int, *words: str) -> None:
-    """A problem of this status, told in one sentence."""
+    """A problem with this status, described in one sentence."""
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
     problem = answer.json()
@@ -272,7 +272,7 @@ def test_who_comes_while_a_project_is_removed_finds_none(service: Service) -> No
             while "demo" not in service._busy:
                 time.sleep(0.001)
             late = [threads.submit(service.enter, "demo"), threads.submit(service.delete, "demo")]
-            time.sleep(0.05)  # so that they have looked for it, and wait
+            time.sleep(0.05)  # so that they have checked for it and wait
         removed.result()
         for one in late:
             with pytest.raises(Problem, match="no project 'demo'"):
@@ -334,7 +334,7 @@ def test_the_log_snapshots_and_health(client: TestClient) -> None:
     stats = client.get(f"{DEMO}/stats").json()
     assert (taken["sequence"], taken["fingerprint"]) == (6, stats["fingerprint"])
     assert client.get(f"{DEMO}/log?after=5").json()["fingerprints"]["6"] == taken["fingerprint"]
-    refused(client.post(f"{DEMO}/rebuild"), 409, "expected 20 at least")
+    refused(client.post(f"{DEMO}/rebuild"), 409, "expected at least 20")
     assert client.get("/health/live").json() == {"status": "live"}
     assert client.get("/health/ready").json() == {"status": "ready"}
     metrics = client.get("/metrics").text
@@ -343,13 +343,13 @@ def test_the_log_snapshots_and_health(client: TestClient) -> None:
     assert "labelgrove_request_seconds_bucket" in metrics
 
 
-# --- what is refused -----------------------------------------------------------------------------
+# --- refusals ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("body", "status", "words"),
     [
-        (b"{", 400, "no JSON"),
+        (b"{", 400, "not valid JSON"),
         (b"[]", 422, "object"),
         (b'{"examples": []}', 422, "examples"),
         (b'{"examples": [{"text": "a", "labels": []}]}', 422, "examples[0].labels"),
@@ -493,11 +493,11 @@ def test_a_damaged_log_does_not_keep_the_others_from_being_served(
         assert client.delete("/v1/projects/other").status_code == 204
     service.close()
     service = Service(tmp_path)
-    with pytest.raises(DamagedLog, match="--recover demo"):  # there is nothing left to serve
+    with pytest.raises(DamagedLog, match="--recover demo"):  # nothing left to serve
         service.begin()
     service.close()
     recover(log)
-    log.touch()  # a project that was being made when all ended has a log without events
+    log.touch()  # a project whose creation was interrupted has a log without events
     service = Service(tmp_path)
     service.begin()
     assert service.names() == [] and "the log has no events" in caplog.text
@@ -528,12 +528,12 @@ def test_projects_are_put_away_and_come_back(tmp_path: Path) -> None:
 def test_examples_are_taught_without_http_too(service: Service) -> None:
     texts, labels = zip(*examples(5), strict=True)
     assert service.teach("demo", texts, labels) == 6
-    with pytest.raises(DataError, match="no labels"):
+    with pytest.raises(DataError, match="without text or labels"):
         service.teach("demo", ["a"], [[]])
 
 
 def test_one_process_serves_a_directory(service: Service, tmp_path: Path) -> None:
-    with pytest.raises(Exception, match="another process serves this directory"):
+    with pytest.raises(Exception, match="another process is already serving this directory"):
         Service(tmp_path / "served")
     assert service.names() == ["demo"]
     with service.using("demo") as project:

@@ -1,4 +1,4 @@
-"""The log keeps what it has acknowledged, once; and a damaged one is refused, never believed."""
+"""The log keeps acknowledged examples exactly once, and a damaged log is refused."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_key_lets_a_request_count_once(path: Path) -> None:
         )
     )
     assert again.repeated and not first.repeated
-    with pytest.raises(Problem, match="'key' was used for another request"):
+    with pytest.raises(Problem, match="'key' was already used for another request"):
         log.append(additions(2), "key", b"abd").result()
     assert log.head == 4
     log.close()
@@ -90,10 +90,10 @@ def test_a_name_belongs_to_one_example(path: Path) -> None:
     assert log.append([PETS]).result().known == 1
     other = PETS._replace(body=Learnt("cat", ["pets"]))
     fresh = Addition("learn", Learnt("dog", ["pets"]), "second")
-    with pytest.raises(Problem, match=r"examples\[1\]: there is another example 'first'") as info:
+    with pytest.raises(Problem, match=r"examples\[1\]: another example 'first' already exists") as info:
         log.append([fresh, other]).result()
     assert info.value.status == 409
-    assert log.head == 1  # all of a request, or nothing
+    assert log.head == 1  # a request is stored whole or not at all
     assert log.find("first") == log.find("@1")
     log.close()
 
@@ -156,7 +156,7 @@ def test_a_changed_event_is_named(path: Path) -> None:
     database.execute("UPDATE events SET body = ? WHERE sequence = 7", (body,))
     database.commit()
     database.close()
-    with pytest.raises(DamagedLog, match="event 7 is not what was written; .* keeps events 1 to 6"):
+    with pytest.raises(DamagedLog, match="event 7 differs from what was written; .* keeps the intact events 1 to 6"):
         Log(path)
     assert recover(path)[0] == 6
 
@@ -168,11 +168,11 @@ def test_a_lost_event_and_a_file_of_another_kind_are_refused(path: Path) -> None
     database.commit()
     database.close()
     with pytest.raises(
-        DamagedLog, match="event 4 is missing; .* keeps events 1 to 3, which are whole"
+        DamagedLog, match="event 4 is missing; .* keeps the intact events 1 to 3"
     ):
         Log(path)
     path.write_bytes(b"not a database" * 100)
-    with pytest.raises(DamagedLog, match="file is not a database; .* lets it begin anew"):
+    with pytest.raises(DamagedLog, match="file is not a database; .* keeps no events"):
         Log(path)
     assert recover(path)[0] == 0
     Log(path).close()
@@ -228,7 +228,7 @@ def test_the_log_stays_shut_where_the_disk_could_not_flush(path: Path) -> None:
     failure = sqlite3.OperationalError("disk I/O error")
     failure.sqlite_errorname = "SQLITE_IOERR_FSYNC"
     log._give_up(failure)
-    with pytest.raises(Problem, match="could not flush"):
+    with pytest.raises(Problem, match="flushing to the disk failed"):
         log.append([PETS]).result()
     log.close()
 
@@ -245,7 +245,7 @@ def test_so_many_may_wait_and_no_more() -> None:
     assert begun.wait(60)
     batches.put("waits")
     batches.put("waits, too")
-    with pytest.raises(Problem, match="2 requests wait already"):
+    with pytest.raises(Problem, match="2 requests are already waiting"):
         batches.put("one too many")
     go.set()
     batches.close()

@@ -1,4 +1,4 @@
-"""The OpenAPI document says what the service does: requests made from it are answered so."""
+"""The service answers requests made from its OpenAPI document as the document says."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from service.kit import examples
 
 pytestmark = pytest.mark.slow
 
-#: What the document cannot say: which parameters an estimator has, say. It says that 422 tells it.
+#: Constraints that the document cannot express, such as the parameters of an estimator (422).
 SEMANTIC = [positive_data_acceptance]
 
 QUICK = settings(

@@ -1,4 +1,4 @@
-"""The page in a real browser: it suggests, says why, and is taught."""
+"""The page in a real browser: suggestions, explanations and learning."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_it_suggests_while_typing_and_learns_what_is_taught(
     expect(page.locator("#why mark.for").first).to_have_text("cat")
     assert "ms" in (page.text_content("#latency") or "")
 
-    page.locator("#label").focus()  # from here on by keys alone
+    page.locator("#label").focus()  # from here on with the keyboard only
     page.keyboard.type("zoo")
     page.keyboard.press("Enter")
     expect(page.locator("#suggestions li:has-text('zoo')")).to_be_visible()

@@ -1,4 +1,4 @@
-"""A model is a function of its log, to the byte, whatever has happened on the way."""
+"""A model is a function of its log, byte for byte, whatever happened on the way."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_labels_change_their_names_and_ways(tmp_path: Path) -> None:
     change("merge", Merging(["tom", "dog"], "pet"))
     assert max(counts["tom"], counts["dog"]) < project.learner.labels()["pet"]
     assert suggested(project, "cat cat")[0] == "pet" == suggested(project, "dog dog")[0]
-    change("learn", Learnt("cat", ["tom"]))  # from someone who has not heard of it
+    change("learn", Learnt("cat", ["tom"]))  # from a client that does not know of it
     assert "tom" not in project.learner.labels()
     change("deprecate", Deprecation(["pet"]))
     assert "pet" not in suggested(project, "cat cat", 20)
@@ -237,7 +237,7 @@ def test_trees_are_rebuilt_after_hours_and_after_examples(
 
     def told(count: int) -> None:
         project.applied(project.log.append(additions(count)).result().sequence).result()
-        project.stats().result()  # the thread has been round once more
+        project.stats().result()  # the thread has run another iteration
 
     told(10)
     clock[0] += 23 * hour + 600_000
@@ -250,7 +250,7 @@ def test_trees_are_rebuilt_after_hours_and_after_examples(
     told(10)
     project.close()
     assert tried.empty()
-    project = opened(tmp_path / "a")  # what was not taken is tried again after a restart
+    project = opened(tmp_path / "a")  # what was not accepted is retried after a restart
     assert tried.get(timeout=20) == 40
     project.close()
     project = opened(tmp_path / "b", msgspec.structs.replace(SMALL, rebuild_every=25))

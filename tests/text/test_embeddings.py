@@ -1,4 +1,4 @@
-"""TextFeatures with embeddings: columns for what a text means, beside those of its words."""
+"""TextFeatures with embeddings: columns for the meaning of a text next to those of its words."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_a_file_holds_no_function_and_says_so(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"shape \(1, 4\) for 1 texts; expected \(1, 3\)"):
         wider.predict(["a"])
     Classifier().fit(TEXTS, LABELS).save(path)
-    with pytest.raises(ParameterError, match="needs no function"):
+    with pytest.raises(ParameterError, match="does not embed texts by a function"):
         labelgrove.load(path, embeddings=letters)
 
 
@@ -105,8 +105,8 @@ def test_a_file_holds_no_function_and_says_so(tmp_path: Path) -> None:
         ("glove", "embeddings='glove': expected None, 'wordllama', or a function"),
         (3, "embeddings=3"),
         (lambda texts: np.ones(len(texts)), r"shape \(1,\)"),
-        (lambda texts: [["x"]] * len(texts), "no finite number"),
-        (lambda texts: np.full((len(texts), 2), np.nan), "no finite number"),
+        (lambda texts: [["x"]] * len(texts), "not a finite number"),
+        (lambda texts: np.full((len(texts), 2), np.nan), "not a finite number"),
     ],
     ids=range(5),
 )

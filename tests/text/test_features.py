@@ -1,4 +1,4 @@
-"""TextFeatures: the core equals the plain twin and scikit-learn, whatever is in a text."""
+"""TextFeatures: the core equals the plain twin and scikit-learn, for any text."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ words = st.lists(st.text("abcde", min_size=1, max_size=7), min_size=1, max_size=
 def test_the_products_of_rows_are_those_of_scikit_learn(
     ours: dict[str, Any], theirs: dict[str, Any], documents: list[str]
 ) -> None:
-    """Columns have other numbers; what a linear model can learn from has not."""
+    """Columns are numbered differently, but a linear model learns the same."""
     n_features = 2**20 if ours.get("idf", True) else 2**30  # so that no two share a column
     X = TextFeatures("words", n_features=n_features, min_documents=1, **ours).fit_transform(
         documents
@@ -287,7 +287,7 @@ def test_nothing_is_transformed_before_it_is_counted_unless_counts_do_not_matter
         ({"words": (0, 1)}, "words="),
         ({"words": 3}, "words=3"),
         ({"words": (1, 9)}, "from 1 to 8"),
-        ({"preset": "words", "words": (0, 0)}, "both none"),
+        ({"preset": "words", "words": (0, 0)}, r"both \(0, 0\)"),
         ({"subwords": ("3", 5)}, "subwords="),
         ({"subwords_at": "end"}, "subwords_at='end'"),
         ({"subword_weight": 0}, "subword_weight=0"),

@@ -1,4 +1,4 @@
-"""Hashed text: the values, the refusals, and life within scikit-learn and JSON."""
+"""Hashed text: values, refusals, and use with scikit-learn and JSON."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_json_and_back() -> None:
     text = HashedText(99, ngram_range=(1, 3), lowercase=False, token_pattern=r"\S+")
     saved = json.loads(json.dumps(text.to_dict()))
     again = HashedText.from_dict(saved, trust_pattern=True)
-    with pytest.raises(ParameterError, match=r"^token_pattern='.*only from those one trusts"):
+    with pytest.raises(ParameterError, match=r"^token_pattern='.*not trusted"):
         HashedText.from_dict(saved)
     assert again.get_params() == text.get_params()
     assert HashedText.from_dict({}).get_params() == HashedText().get_params()

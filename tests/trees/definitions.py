@@ -1,4 +1,4 @@
-"""Slow, plain twins of the builders, each written after its definition; and trees to try."""
+"""Slow, plain twins of the builders, following their definitions; and trees for tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The builders by clustering against their naive twin, and on labels whose places are known."""
+"""The clustering builders against their naive twin, and on labels with known positions."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def test_huffman_puts_the_frequent_higher(counts: list[int]) -> None:
 def test_huffman_of_equals_is_no_deeper_than_need_be() -> None:
     assert set(label_depths(huffman_tree([1] * 64)).values()) == {6}
     assert set(label_depths(huffman_tree([0] * 64, arity=4)).values()) == {3}
-    # Of two trees with the same expected depth the one whose deepest leaf is higher.
+    # Of two trees with the same expected depth, the one with the shallower deepest leaf.
     assert huffman_tree([2, 1, 1, 1, 1]).depth == 3
 
 
@@ -117,13 +117,13 @@ def test_the_tail_is_not_lost_beside_huge_frequencies() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([1, -1],), "that of label 1 is -1.0; expected a finite number that is not negative"),
-        (({"a": 1, "b": float("nan")},), "that of label 'b' is nan; expected a finite number"),
-        (([1, float("inf")],), "that of label 1 is inf"),
+        (([1, -1],), "label 1 is -1.0; expected a finite number that is not negative"),
+        (({"a": 1, "b": float("nan")},), "label 'b' is nan; expected a finite number"),
+        (([1, float("inf")],), "the frequency of label 1 is inf"),
         (([1e308, 1e308],), "they sum to inf"),
         (([1, 2], ["a"]), "there are 2 for 1 labels; expected one for each"),
-        (([1, 2], ["a", "a"]), "label 'a' stands at two leaves"),
-        (({"a": 1}, ["a"]), "labels: not wanted"),
+        (([1, 2], ["a", "a"]), "have the same label 'a'"),
+        (({"a": 1}, ["a"]), "labels: expected None"),
         (({"a": "many"},), "expected a mapping from labels to numbers"),
         (([[1, 2]],), "expected a mapping from labels to numbers or a flat sequence"),
         (([[1, 2], [3]],), "expected a mapping from labels to numbers or a flat sequence"),
@@ -149,6 +149,6 @@ def test_wrong_parameters_are_named(build: Any) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("build", BUILDERS)
 def test_half_a_million_labels(build: Any) -> None:
-    """Whatever looked at every pair of labels would not come to an end here."""
+    """An algorithm quadratic in the number of labels would not finish."""
     frequencies = 1e7 / np.arange(1, 500_001) ** 1.1
     assert build(frequencies).n_nodes == 999_999

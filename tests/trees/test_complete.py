@@ -74,7 +74,7 @@ def test_few_labels_of_any_kind() -> None:
         ({"arity": 1}, "arity=1: expected an integer from 2"),
         ({"max_leaves": 0}, "max_leaves=0: expected an integer from 1"),
         ({"random_state": -1}, "random_state=-1: expected 0 to"),
-        ({"labels": ["a", "a"]}, "label 'a' stands at two leaves"),
+        ({"labels": ["a", "a"]}, "have the same label 'a'"),
     ],
 )
 def test_wrong_parameters_are_named(given_: dict[str, Any], message: str) -> None:

@@ -1,4 +1,4 @@
-"""Costs of searches, and the trees of least cost, against trying everything."""
+"""Search costs, and trees of least cost, against exhaustive search."""
 
 from __future__ import annotations
 

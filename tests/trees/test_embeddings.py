@@ -1,4 +1,4 @@
-"""What labels look like, against sums written out."""
+"""Label vectors, against explicit sums."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_cooccurrence_counts_the_examples_in_common(given_: tuple[Any, Any]) -> 
 
 
 def test_columns_without_entries_cost_nothing() -> None:
-    """Hashed text has two thousand million columns; scipy's products take memory for each."""
+    """Hashed text has two billion columns; SciPy's products allocate memory for each."""
     far = 2**31 - 2
     X = sp.csr_array(([3.0, 4.0, 1.0], [5, far, 7], [0, 2, 3]), shape=(2, far + 1))
     Y = sp.csr_array(np.eye(2, dtype=int))
@@ -151,5 +151,5 @@ def test_ids_that_change_after_they_were_checked_lead_nowhere(written: int) -> N
     if written < 4:
         assert vectors_of(rows, examples_of).shape == (2, 4)
     else:
-        with pytest.raises(DataError, match="changed during the call"):
+        with pytest.raises(DataError, match="changed by another thread"):
             vectors_of(rows, examples_of)

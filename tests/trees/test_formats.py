@@ -1,4 +1,4 @@
-"""Trees as text and graphs: what is written is read back, and all else is refused."""
+"""Trees as text and graphs: written trees are read back, everything else is refused."""
 
 from __future__ import annotations
 
@@ -90,18 +90,18 @@ def changed(**values: Any) -> str:
         (changed(parents=[-1, 0, 0, 1, [1]]), "parent of node 4 is a list; expected an integer"),
         (changed(parents=[-1, 0, 0, 1, 10**30]), "expected a flat sequence of integers"),
         (changed(parents=[-1, 0, 0, 1, 5]), "node 4 has parent 5; expected 0 to 4"),
-        (changed(parents=[-1, 0, 0, 4, 3]), "node 3 hangs on a cycle"),
+        (changed(parents=[-1, 0, 0, 4, 3]), "node 3 leads to a cycle"),
         (changed(parents=[], labels=[]), "node 0 must be the root"),
         (changed(labels=[None, None, "fish", "cat", None]), "node 4 is a leaf without a label"),
         (changed(labels=[None, "pet", "fish", "cat", "dog"]), "node 1 is an inner node with"),
-        (changed(labels=[None, None, "cat", "cat", "dog"]), "'cat' stands at two leaves"),
+        (changed(labels=[None, None, "cat", "cat", "dog"]), "have the same label 'cat'"),
         (changed(labels=[None, None, "fish", "cat", 4]), "node 4: label 4 is an integer"),
         (changed(labels=[None, None, "fish", "cat", False]), "label of node 4 is False; expected"),
         (changed(labels=[None, None, "fish", "cat", {}]), "label of node 4 is a dict; expected"),
         (changed(labels=[None, None, 1, 2, 2**70]), "64 bits"),
         (changed(labels=[None, None, "fish", "cat", "\ud800"]), "node 4: label.*surrogate"),
-        (changed(labels=[None, None, 1, 2, float("nan")]), "NaN is no JSON"),
-        (changed().replace('"version"', '"format"'), "key 'format' stands there twice"),
+        (changed(labels=[None, None, 1, 2, float("nan")]), "NaN is not valid JSON"),
+        (changed().replace('"version"', '"format"'), "key 'format' occurs twice"),
     ],
 )
 def test_hostile_json_is_one_clear_error(text: str, message: str) -> None:
@@ -121,8 +121,8 @@ def test_hostile_json_is_one_clear_error(text: str, message: str) -> None:
         ("0\t²", "line 1: found '²'; expected the number of a node"),
         ("0\t" + "9" * 5000, "line 1: found '9+; expected the number of a node"),
         ("0\t999999999999", "there are 2 nodes, but no line for node 1"),
-        ('0\t1\t"a"\n0\t1\t"b"', "line 2: node 1 has a parent already, 0"),
-        ('1\t2\t"a"\n2\t1', "node 1 hangs on a cycle"),
+        ('0\t1\t"a"\n0\t1\t"b"', "line 2: node 1 already has a parent, 0"),
+        ('1\t2\t"a"\n2\t1', "node 1 leads to a cycle"),
         ('7\t1\t"a"', "node 1 has parent 7"),
         ("0\t1", "node 1 is a leaf without a label"),
         ('0\t1\t"a"\n1\t2\t"b"', "node 1 is an inner node with a label"),

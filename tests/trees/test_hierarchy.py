@@ -1,4 +1,4 @@
-"""Trees after a given hierarchy, and what no tree can hold."""
+"""Trees that follow a given hierarchy, and hierarchies that no tree can follow."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_the_first_parent_may_be_kept() -> None:
     pairs = [("a", "c"), ("b", "c"), ("b", "d"), ("b", "b2"), ("b2", "a")]
     found = hierarchy_tree(pairs, "leaves", several_parents="first")
     assert nested(found) == ("d", (("c",),))
-    # A cycle that no pair in use closes is none.
+    # A cycle is none if no pair in use closes it.
     assert nested(hierarchy_tree([(None, "a"), ("a", "b"), ("b", "a")], several_parents="first"))
 
 

@@ -38,7 +38,7 @@ def test_interpolated_trees_are_their_twins(
     arity: int,
 ) -> None:
     f, f_tilde = given_
-    if gamma == 0.0:  # a label that weighs nothing belongs to no side, and rounding would decide
+    if gamma == 0.0:  # a label with weight 0 belongs to either side, and rounding would decide
         f, f_tilde = [max(one, 1) for one in f], [max(one, 1) for one in f_tilde]
     vectors = looks(seed, len(f))
     meant = Interpolation(f, f_tilde, lambda_, gamma, weighted)
@@ -99,7 +99,7 @@ def fano_of_the_paper(frequencies: list[int], labels: list[int]) -> Nested:
 def test_lambda_2_is_fano(given_: tuple[list[int], list[int]], weighted: bool) -> None:
     f_tilde, f = given_
     if not any(f_tilde):
-        f = f_tilde  # where there is no f~, f stands in for it
+        f = f_tilde  # without f~, f replaces it
     tree = interpolated_tree(
         looks(0, len(f)),
         f_tilde,
@@ -165,9 +165,9 @@ def test_labels_that_never_occur_stand_no_deeper_than_need_be() -> None:
         ({"lambda_prime": float("nan")}, "lambda_prime=nan"),
         ({"smoothing": -0.1}, "smoothing=-0.1: expected a number from 0"),
         ({"frequencies": [1, 2]}, "frequencies: there are 2 for 3 embeddings"),
-        ({"frequencies": [1, 2, -1]}, "frequencies: that of label 2 is -1.0"),
+        ({"frequencies": [1, 2, -1]}, "frequencies: the frequency of label 2 is -1.0"),
         ({"fano_frequencies": [1]}, "fano_frequencies: there are 1 for 3 embeddings"),
-        ({"fano_frequencies": [1, 2, float("nan")]}, "fano_frequencies: that of label 2 is nan"),
+        ({"fano_frequencies": [1, 2, float("nan")]}, "fano_frequencies: the frequency of label 2"),
         ({"arity": 1}, "arity=1"),
     ],
 )

@@ -1,4 +1,4 @@
-"""How often labels occur, against the paper's Algorithms 1 and 2 as they stand."""
+"""Label frequencies, against the paper's Algorithms 1 and 2."""
 
 from __future__ import annotations
 
@@ -87,10 +87,10 @@ def test_fractions_of_contexts_do_as_well() -> None:
     [
         ({"method": "all"}, "method='all': expected one of 'marginal', 'greedy'"),
         ({"softness": 1.5}, "softness=1.5: expected a number from 0 to 1"),
-        ({"method": "greedy", "softness": 0.5}, "softness=0.5: expected 0 where method='greedy'"),
+        ({"method": "greedy", "softness": 0.5}, "softness=0.5: expected 0 with method='greedy'"),
         ({"context_frequencies": [1]}, "context_frequencies: expected one number for each of 2"),
         ({"context_frequencies": [1, "x"]}, "context_frequencies: expected one number"),
-        ({"context_frequencies": [1, -2]}, "that of example 1 is -2.0; expected a finite number"),
+        ({"context_frequencies": [1, -2]}, "found -2.0 for example 1; expected a finite number"),
     ],
 )
 def test_wrong_parameters_are_named(given_: dict[str, Any], message: str) -> None:

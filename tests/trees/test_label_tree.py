@@ -1,4 +1,4 @@
-"""What a tree is: its checks, its arrays, equality and copies."""
+"""LabelTree: checks, arrays, equality and copies."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ def test_what_a_tree_hands_out_cannot_change_it() -> None:
         ([[-1, 0]], ["a"], "2-dimensional"),
         ([[-1], [0, 1]], ["a"], "must be a flat sequence of integers"),
         ("tree", ["a"], "expected a flat sequence"),
-        ([-1, 1], [], "node 1 hangs on a cycle"),
-        ([-1, 0, 4, 2, 3, 2], ["a", "b"], "node 2 hangs on a cycle"),
+        ([-1, 1], [], "node 1 leads to a cycle"),
+        ([-1, 0, 4, 2, 3, 2], ["a", "b"], "node 2 leads to a cycle"),
         ([-1, 0, 0], ["a"], "there are 1 labels for 2 leaves"),
         ([-1], ["a", "b"], "there are 2 labels for 1 leaves"),
         ([-1, 0, 0], {1: "a"}, "node 2 is a leaf without a label"),
@@ -88,7 +88,7 @@ def test_what_a_tree_hands_out_cannot_change_it() -> None:
         ([-1, 0], {-1: "a"}, "label of node -1, which does not exist"),
         ([-1, 0], {1.0: "a"}, "label of node 1.0; expected an integer"),
         ([-1, 0], {True: "a"}, "label of node True"),
-        ([-1, 0, 0], ["a", "a"], "label 'a' stands at two leaves, nodes 1 and 2"),
+        ([-1, 0, 0], ["a", "a"], "two leaves, nodes 1 and 2, have the same label 'a'"),
     ],
 )
 def test_what_is_no_tree_is_named(parents: object, labels: object, message: str) -> None:
@@ -123,14 +123,14 @@ def test_a_cycle_is_found_at_any_length(order: list[int]) -> None:
     parents = [-1] * 30
     for above, node in zip([order[-1], *order], order, strict=False):
         parents[node] = above
-    with pytest.raises(ParameterError, match="hangs on a cycle"):
+    with pytest.raises(ParameterError, match="leads to a cycle"):
         LabelTree(parents, [])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", ["wide", "binary", "chain", "random"])
 def test_a_million_nodes_are_checked(shape: str) -> None:
-    """Whatever looked at every pair of nodes would not come to an end here."""
+    """An algorithm quadratic in the number of nodes would not finish."""
     nodes = np.arange(-1, 10**6 - 1)
     parents = {
         "wide": np.minimum(nodes, 0),

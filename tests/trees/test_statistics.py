@@ -76,8 +76,8 @@ def test_known_figures() -> None:
         (([1, 2, 3],), "label 0 is not in the tree"),
         (({"fish": 0},), "all are 0; expected one above 0"),
         (([],), "all are 0"),
-        (([1, 2], ["cat", "cat"]), "labels: one of them stands there twice"),
-        (([1, -2], ["cat", "dog"]), "that of label 'dog' is -2.0"),
+        (([1, 2], ["cat", "cat"]), "labels: one label occurs twice"),
+        (([1, -2], ["cat", "dog"]), "the frequency of label 'dog' is -2.0"),
     ],
 )
 def test_wrong_frequencies_are_named(arguments: Any, message: str) -> None:
@@ -88,7 +88,7 @@ def test_wrong_frequencies_are_named(arguments: Any, message: str) -> None:
 
 
 def test_labels_need_frequencies() -> None:
-    with pytest.raises(ParameterError, match="labels: given without the frequencies"):
+    with pytest.raises(ParameterError, match="labels: given without frequencies"):
         TREE.statistics(labels=["fish"])
 
 

@@ -1,4 +1,4 @@
-"""Thresholds that borrow: the twin agrees, no harm is done, and what is asked for is reached."""
+"""Thresholds that borrow: agreement with the twin, no harm, and the goals are reached."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_labels_borrow_as_the_twin_does(
     chosen = of_band[bands.of_label]
     chosen[pairs.labels] = own
     for j in range(m):
-        # Sums in another order may differ in the last bit, and so may what is best of near equals.
+        # Sums in another order may differ in the last bit, and so may the best of near ties.
         assert values[j][chosen[j]] == pytest.approx(max(values[j]), abs=1e-9)
 
 
@@ -113,7 +113,7 @@ def test_rare_labels_do_no_harm() -> None:
     assert found.labels < fresh_Y.nnz / fresh_Y.shape[0]
     for tune in (tune_ofo, tune_sto):
         published = set_figures(fresh_Y, tune(Y, scores, lower=0.01).apply(fresh_scores))
-        assert published.labels > 2 * found.labels  # what is mended
+        assert published.labels > 2 * found.labels  # the flaw that auto repairs
         assert published.micro < 0.6 * found.micro
         assert published.macro < found.macro
 
@@ -228,5 +228,5 @@ def test_parameters_outside_their_domain(arguments: dict[str, Any], message: str
 
 
 def test_a_recall_that_no_threshold_reaches_is_refused() -> None:
-    with pytest.raises(DataError, match=r"least_recall=0.9: found a recall of 0.5 at the least"):
+    with pytest.raises(DataError, match=r"the recall is only 0.5 even at the smallest"):
         tune_auto([[0, 1], [1, 0]], [[0, 0.4], [0.001, 0]], least_recall=0.9)

@@ -1,4 +1,4 @@
-"""FTA counts what trying every candidate would find."""
+"""FTA finds the same as trying every candidate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OFO does what Algorithm 2 says, whatever the batches, and goes on exactly."""
+"""OFO follows Algorithm 2 for any batches, and resumes exactly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labels and scores are read in every form, checked, and taken apart into pairs."""
+"""Labels and scores are read in every form, checked, and split into pairs."""
 
 from __future__ import annotations
 

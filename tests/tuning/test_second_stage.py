@@ -1,4 +1,4 @@
-"""The second stage: it learns what its slow twin learns, and ranks only where that gains."""
+"""The second stage learns the same as its slow twin, and re-ranks only if that helps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""STO finds the best thresholds that there are."""
+"""STO finds optimal thresholds."""
 
 from __future__ import annotations
 

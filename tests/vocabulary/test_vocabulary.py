@@ -1,4 +1,4 @@
-"""What labels are called: as an object, from files, and in a model's file."""
+"""Label names: as an object, from files, and in a model's file."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_labels_that_are_numbers_are_found_by_their_digits() -> None:
     [
         ([Concept("a"), Concept("a")], "the id 'a' occurs twice"),
         ([Concept("")], "the id '' is empty"),
-        (["a"], "'a' found; expected a Concept"),
+        (["a"], "found 'a'; expected a Concept"),
     ],
 )
 def test_concepts_are_checked(concepts: Any, message: str) -> None:
@@ -154,16 +154,16 @@ def test_skos(tmp_path: Path) -> None:
     ("name", "content", "message"),
     [
         ("a.tsv", "1\tcats\nno tab\n", ":2: there is no tab; expected id, a tab, and label"),
-        ("a.tsv", "<1\tcats\n", ":1: '<1' is no label"),
-        ("a.tsv", "1\ta\n2\tb\n1\tc\n", ":3: '1' has been there, in line 1"),
+        ("a.tsv", "<1\tcats\n", ":1: '<1' is not a label"),
+        ("a.tsv", "1\ta\n2\tb\n1\tc\n", ":3: '1' already occurs in line 1"),
         ("a.tsv", b"1\t\xff\n", ":1: byte 3 of the line is not UTF-8"),
         ("a.tsv", "\n", "holds no concept"),
         ("a.csv", "name,label\n", ":1: names no column 'id' or 'uri'"),
         ("a.csv", "id,label\n1,a,b\n", ":2: expected 2 fields"),
         ("a.csv", "id,label\n1\n", ":2: expected 2 fields"),
         ("a.csv", 'id,label\n"1\n', "not CSV ("),
-        ("a.csv", "id,label\n,x\n", ":2: not CSV ('' is no label"),
-        ("a.jsonl", "[]\n", ":1: found an array; expected an object a line"),
+        ("a.csv", "id,label\n,x\n", ":2: not CSV ('' is not a label"),
+        ("a.jsonl", "[]\n", ":1: found an array; expected one object per line"),
         ("a.jsonl", '{"id": 1.5}\n', ":1: the id is a number; expected a string or an integer"),
         ("a.jsonl", '{"id": "a", "label": 3}\n', "'label' is or holds a number"),
         ("a.jsonl", '{"id": "a", "label": {"fi": [3]}}\n', "'label' is or holds a number"),

@@ -1,7 +1,7 @@
 """Readers and writers of the field's data formats, streaming and strict.
 
-Every reader hands out chunks of :class:`Examples`; whatever is malformed is named with file and
-line in a :class:`labelgrove.FileFormatError`.
+Every reader yields chunks of :class:`Examples`. Malformed input raises a
+:class:`labelgrove.FileFormatError` that names the file and the line.
 """
 
 from labelgrove.data._columns import Columns

@@ -1,7 +1,7 @@
-r"""Annif's corpora: ``text<TAB><uri> <uri>`` a line, or a folder with a .txt file for each text.
+r"""Annif's corpora: lines of ``text<TAB><uri> <uri>``, or a folder with a .txt file for each text.
 
-In a folder the labels of NAME.txt stand in NAME.tsv, ``<uri><TAB>name`` a line, or else in
-NAME.key, one a line; texts are taken in the order of their names.
+In a folder, the labels of NAME.txt are in NAME.tsv, as lines of ``<uri><TAB>name``, or else in
+NAME.key, one per line. Texts are read in the order of their file names.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def read_annif(source: LineSource) -> Contents:
     Raises
     ------
     FileFormatError
-        While reading, at a line without a tab, or whose labels are malformed.
+        While reading, at a line without a tab or with malformed labels.
     """
     return Contents(text_pieces(source, decoded(_parse_line)), is_text=True, labels_are_int=False)
 
@@ -35,32 +35,32 @@ def _parse_line(line: str) -> tuple[tuple[str, ...], str]:
     tokens = uris.split()
     bare = [token for token in tokens if not token.startswith("<")]
     if bare and len(bare) < len(tokens):
-        raise RowError(f"{shown(bare[0])} stands among URIs in angle brackets; expected <uri>")
+        raise RowError(f"{shown(bare[0])} is mixed with URIs in angle brackets; expected <uri>")
     return tuple(dict.fromkeys(map(uri_in, tokens))), text
 
 
 def uri_in(token: str) -> str:
-    """Take a URI out of its angle brackets, where it stands in some; raises RowError.
+    """Remove the angle brackets around a URI, if any; raises RowError.
 
     >>> uri_in("<http://www.yso.fi/onto/yso/p1265>")
     'http://www.yso.fi/onto/yso/p1265'
     """
     uri = token[1:-1] if token.startswith("<") and token.endswith(">") else token
     if not uri or "<" in uri or ">" in uri:
-        raise RowError(f"{shown(token)} is no label; expected <uri>")
+        raise RowError(f"{shown(token)} is not a label; expected <uri>")
     return uri
 
 
 def read_folder(path: str, *, labels_required: bool = True) -> Contents:
-    """Open a folder of texts; without `labels_required`, files of labels may be absent.
+    """Open a folder of texts; without `labels_required`, label files may be missing.
 
     Raises
     ------
     OSError
         If the folder or a file in it cannot be opened.
     FileFormatError
-        If there is no text; while reading, at a text without a file of labels, or one that is not
-        UTF-8 or too long.
+        If there is no text; while reading, at a text without a label file, or at a file that is
+        too long or not UTF-8.
     """
     texts = sorted(file for file in Path(path).iterdir() if file.suffix == ".txt")
     if not texts:

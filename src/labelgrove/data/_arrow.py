@@ -1,4 +1,4 @@
-"""Tables in Parquet and Arrow files, and of the package datasets, a batch of rows at a time."""
+"""Tables in Parquet and Arrow files and from the package datasets, read in batches of rows."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def read_parquet(
     OSError
         If the file cannot be opened.
     FileFormatError
-        If it is no Parquet file or lacks a column; while reading, at a row without text or with a
-        value of another type.
+        If it is not a Parquet file or lacks a column; while reading, at a row without text or with
+        a value of the wrong type.
     """
     parquet = optional("pyarrow.parquet", "reading Parquet", "arrow")
     stream = resources.enter_context(Path(path).open("rb"))  # noqa: SIM115 - is entered
@@ -50,7 +50,7 @@ def read_parquet(
 def read_arrow(
     path: str, columns: Columns, resources: ExitStack, *, labels_required: bool = True
 ) -> Contents:
-    """Open an Arrow (Feather) file, or the stream that datasets keeps; raises as `read_parquet`."""
+    """Open an Arrow (Feather) file, or a stream file of datasets; raises as `read_parquet`."""
     arrow = optional("pyarrow", "reading Arrow", "arrow")
     stream = resources.enter_context(Path(path).open("rb"))  # noqa: SIM115 - is entered
     with _named(path, "Arrow"):
@@ -77,17 +77,17 @@ def read_arrow(
 
 
 def is_dataset(source: object) -> bool:
-    """Tell whether this is a data set of the package datasets."""
+    """Return whether this is a data set of the package datasets."""
     return hasattr(source, "column_names") and hasattr(source, "iter")
 
 
 def read_dataset(name: str, dataset: Any, columns: Columns, *, labels_required: bool) -> Contents:
-    """Read a data set of the package datasets; numbered classes get their names.
+    """Read a data set of the package datasets; class numbers are replaced by class names.
 
     Raises
     ------
     FileFormatError
-        As `read_parquet`.
+        As for `read_parquet`.
     """
     features = dataset.features or {}
     there = dataset.column_names or list(features) or list(next(iter(dataset), {}))
@@ -107,7 +107,7 @@ def read_dataset(name: str, dataset: Any, columns: Columns, *, labels_required: 
 
 
 def _class_names(feature: Any) -> list[str] | None:
-    """Names of a ClassLabel, or of a list of them."""
+    """Return the names of a ClassLabel, or of a list of them."""
     names = getattr(feature, "names", None) or getattr(
         getattr(feature, "feature", None), "names", None
     )
@@ -158,12 +158,12 @@ def _chosen(
 
 @contextmanager
 def _named(path: str, what: str) -> Iterator[None]:
-    """What pyarrow finds wrong with a file, as an error of that file."""
+    """Re-raise pyarrow's errors as errors of this file."""
     arrow = optional("pyarrow", f"reading {what}", "arrow")
     try:
         yield
     except (arrow.ArrowException, OSError, UnicodeDecodeError, MemoryError) as error:
         said = str(error).splitlines() or [type(error).__name__]
         raise FileFormatError(
-            path, None, f"not {what} that can be read ({said[0]:.{_SHOWN}})"
+            path, None, f"not a readable {what} file ({said[0]:.{_SHOWN}})"
         ) from None

@@ -1,4 +1,4 @@
-"""What files give: the pieces that a format is read in, and chunks of rows cut from them."""
+"""Pieces, the units in which a format is parsed, and chunks of rows cut from them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from labelgrove.data._examples import Examples
 
-#: A text weighs one entry for this many characters when chunks are cut.
+#: A text counts as one entry per this many characters when chunks are cut.
 _CHARACTERS_PER_ENTRY = 8
 
 
@@ -25,7 +25,7 @@ class SparseRows:
     values: NDArray[np.float32]
 
     def slice(self, start: int, stop: int) -> SparseRows:
-        """Rows `start` to `stop`, as views."""
+        """Return rows `start` to `stop`, as views."""
         low, high = self.indptr[start], self.indptr[stop]
         return SparseRows(
             self.indptr[start : stop + 1] - low, self.indices[low:high], self.values[low:high]
@@ -34,7 +34,7 @@ class SparseRows:
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Consecutive rows as a format's parser hands them out: features or text, never both."""
+    """Consecutive rows as returned by a format's parser: features or text, never both."""
 
     labels: list[tuple[Any, ...]]
     lines: NDArray[np.int64]
@@ -47,7 +47,7 @@ class Piece:
         return len(self.labels)
 
     def entries(self) -> NDArray[np.int64]:
-        """Return the running total of the rows' weights: features (or text) and labels."""
+        """Return the running total of the rows' entries: features (or text) and labels."""
         weights = np.fromiter(map(len, self.labels), np.int64, self.n_rows)
         if self.features is not None:
             weights += np.diff(self.features.indptr)
@@ -57,7 +57,7 @@ class Piece:
         return np.cumsum(weights)
 
     def slice(self, start: int, stop: int) -> Piece:
-        """Rows `start` to `stop`."""
+        """Return rows `start` to `stop`."""
         return Piece(
             self.labels[start:stop],
             self.lines[start:stop],
@@ -69,11 +69,11 @@ class Piece:
 def rechunk(
     pieces: Iterator[Piece], chunk_size: int, max_entries: int, width: int | None
 ) -> Iterator[Examples]:
-    """Regroup pieces into chunks; where they are cut depends on the rows alone.
+    """Regroup pieces into chunks, whose boundaries depend on the rows alone.
 
     A chunk ends at `chunk_size` rows, or before the row that would take it beyond `max_entries`
-    features and labels; a single row above that is a chunk of its own. `width` is the declared
-    number of features; None lets the chunks widen as larger ids appear.
+    features and labels; a single row that exceeds this is a chunk of its own. `width` is the
+    declared number of features; None lets the chunks widen as larger ids appear.
     """
     held: list[Piece] = []
     rows = entries = seen_width = 0
@@ -100,7 +100,7 @@ def rechunk(
 
 
 def join(pieces: list[Piece], width: int) -> Examples:
-    """One Examples of all rows of one or more pieces, `width` columns wide."""
+    """Join all rows of one or more pieces into one Examples, `width` columns wide."""
     labels = [row for piece in pieces for row in piece.labels]
     lines = np.concatenate([piece.lines for piece in pieces])
     first_line = int(lines[0]) if len(lines) else 0
@@ -113,7 +113,7 @@ def join(pieces: list[Piece], width: int) -> Examples:
 
 
 def _matrix(parts: list[SparseRows], width: int) -> csr_array:
-    """Rows of all parts below one another; 64-bit ids only where 32 bits cannot count them."""
+    """Stack the rows of all parts; 64-bit ids are used only if 32 bits cannot count them."""
     counts = np.concatenate([np.diff(part.indptr) for part in parts])
     indptr = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=indptr[1:])
@@ -127,7 +127,7 @@ def _matrix(parts: list[SparseRows], width: int) -> csr_array:
 
 
 def _width(pieces: list[Piece]) -> int:
-    """One more than the largest feature id."""
+    """Return one more than the largest feature id."""
     largest = (
         int(piece.features.indices.max())
         for piece in pieces
@@ -138,7 +138,7 @@ def _width(pieces: list[Piece]) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """An opened file: its declarations are read, its rows come as the pieces are asked for."""
+    """An opened file: its header has been read, its rows are read lazily, piece by piece."""
 
     pieces: Iterator[Piece]
     is_text: bool

@@ -1,4 +1,4 @@
-"""Examples whose parts have names: columns of a table, or keys of a JSON object."""
+"""Examples with named parts: columns of a table, or keys of a JSON object."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from labelgrove._errors import ParameterError
 from labelgrove.data._rows import RowError, shown
 
-#: What is looked for where nothing is said: each of the first, the first there of the others.
+#: Defaults: all of the titles that exist, and the first existing one of the texts and labels.
 _TITLES = ("title",)
 _TEXTS = ("text", "content")
 _LABELS = ("labels", "label", "subjects", "subject_uris", "target_ind")
@@ -34,30 +34,29 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns of a table, or keys of a JSON object, hold text and labels.
+    """The columns of a table, or keys of a JSON object, that hold text and labels.
 
     Parameters
     ----------
     text : tuple of str
-        Columns whose texts are joined, a line break between two; empty ones are left out. By
-        default ``title`` and ``text``, those of them that are there; ``content`` may stand in
-        place of ``text``.
+        Columns whose texts are joined by line breaks; empty texts are omitted. By default
+        ``title`` and ``text``, if they exist; ``content`` is used if there is no ``text``.
     labels : tuple of str
-        Columns that hold a label, or several, each. By default the first that is there of
+        Columns that each hold one or more labels. By default the first existing one of
         ``labels``, ``label``, ``subjects``, ``subject_uris`` and ``target_ind``.
     separator : str, optional
-        What separates the labels within a string; blanks around them are dropped. By default
-        ``;`` in CSV and TSV, where a cell may also be a list such as ``['a', 'b']``; elsewhere,
-        where there are lists, a string is one label. An empty separator means that every string
-        is one label. Strings of the form ``<uri> <uri>`` are several labels in any case.
+        Separator of the labels within a string; blanks around labels are dropped. By default
+        ``;`` in CSV and TSV, where a cell may also be a list such as ``['a', 'b']``; other formats
+        have real lists, and a string is one label. If the separator is empty, every string is one
+        label. Strings of the form ``<uri> <uri>`` always hold several labels.
     of_model : Columns, optional
-        Those that a model has learnt from, as `labelgrove.TextClassifier` keeps them. They count
-        where the others do not say, and in files whose columns have names.
+        The columns that a model has learnt from, as stored by `labelgrove.TextClassifier`. They
+        replace the defaults, in formats with named columns.
 
     Raises
     ------
     ParameterError
-        If a name is empty, or twice there.
+        If a name is empty or repeated.
 
     Examples
     --------
@@ -78,7 +77,7 @@ class Columns:
                 raise ParameterError(f"columns of {what} are {names!r}; expected a tuple of names")
             if "" in names or len(set(names)) < len(names):
                 raise ParameterError(
-                    f"columns of {what} are {names!r}; expected names, each of them once"
+                    f"columns of {what} are {names!r}; expected non-empty names without repetition"
                 )
         if not isinstance(self.separator, str | None):
             raise ParameterError(f"separator is {self.separator!r}; expected a string")
@@ -87,19 +86,19 @@ class Columns:
 
     @property
     def are_given(self) -> bool:
-        """Whether any of this differs from the default, but for those of a model."""
+        """Whether any setting other than `of_model` differs from the default."""
         return (self.text, self.labels, self.separator) != ((), (), None)
 
     def split_by(self, default: str) -> str:
-        """What separates labels within a string."""
+        """Return the separator of labels within a string."""
         if self.separator is not None:
             return self.separator
         return default if self.of_model is None else self.of_model.split_by(default)
 
     def of_text(self, there: Collection[str]) -> tuple[str, ...]:
-        """Choose the columns of text from those that are there; raises RowError if there is none.
+        """Choose the text columns from those that exist; raises RowError if there is none.
 
-        Columns that were asked for by name must all be there.
+        Columns requested by name must all exist.
         """
         if self.text:
             return _all_of(self.text, there)
@@ -110,12 +109,12 @@ class Columns:
         if not found:
             raise RowError(
                 f"there is no 'text' (and no 'title'){_instead(there)}; expected one of them, or "
-                "another by --text-column (in Python, Columns(text=...))"
+                "another column given by --text-column (in Python, Columns(text=...))"
             )
         return tuple(found)
 
     def of_labels(self, there: Collection[str], required: bool = True) -> tuple[str, ...]:
-        """Choose the columns of labels likewise; none if there is none and none is `required`."""
+        """Choose the label columns likewise; there may be none unless `required`."""
         known = self.labels or (() if self.of_model is None else self.of_model.labels)
         if known:
             if not required:
@@ -124,19 +123,19 @@ class Columns:
         found = [name for name in _LABELS if name in there][:1]
         if not found and required:
             raise RowError(
-                f"there is no 'labels'{_instead(there)}; expected it, or another by "
+                f"there is no 'labels'{_instead(there)}; expected it, or another column given by "
                 "--label-column (in Python, Columns(labels=...))"
             )
         return tuple(found)
 
     def read(self, row: Mapping[str, Any], required: bool = True) -> tuple[tuple[str, ...], str]:
-        """Labels and text of one example; raises RowError."""
+        """Return the labels and the text of one example; raises RowError."""
         text = text_of(row, self.of_text(row))
         return labels_of(row, self.of_labels(row, required), self.split_by("")), text
 
 
 def text_of(row: Mapping[str, Any], columns: Sequence[str]) -> str:
-    """Text of one example, from these columns; raises RowError if there is none."""
+    """Return the text of one example from these columns; raises RowError if there is none."""
     values = [row[name] for name in columns]
     for name, value in zip(columns, values, strict=True):
         if not isinstance(value, str | None):
@@ -147,7 +146,7 @@ def text_of(row: Mapping[str, Any], columns: Sequence[str]) -> str:
 
 
 def labels_of(row: Mapping[str, Any], columns: Iterable[str], separator: str) -> tuple[str, ...]:
-    """Labels of one example, from these columns; raises RowError at something that is none."""
+    """Return the labels of one example from these columns; raises RowError at an invalid label."""
     found: dict[str, None] = {}
     for name in columns:
         value = row[name]
@@ -167,9 +166,9 @@ def labels_of(row: Mapping[str, Any], columns: Iterable[str], separator: str) ->
 
 
 def split_labels(value: str, separator: str) -> list[str]:
-    """Labels in a string: ``<uri> <uri>``, or parts between separators, or the whole.
+    """Split a string into labels: ``<uri> <uri>``, or parts between separators, or the whole.
 
-    Where there are separators, a list as Python or JSON writes it is one, too. Raises RowError.
+    With a separator, a list in Python or JSON notation is also accepted. Raises RowError.
 
     >>> split_labels("<http://a/1> <http://a/2>", "")
     ['http://a/1', 'http://a/2']
@@ -189,24 +188,25 @@ def split_labels(value: str, separator: str) -> list[str]:
 
 
 def _listed(value: str) -> list[str] | None:
-    """Labels of a list in a string; None where brackets merely belong to a name."""
+    """Return the labels of a list in a string; None if the brackets merely belong to a name."""
     try:
         found = json.loads(value)
     except (ValueError, RecursionError):
         found = None
-        # NumPy puts no commas between strings, which Python would join; escapes are JSON's alone.
+        # NumPy prints no commas between strings, and Python would concatenate those. Escapes are
+        # accepted in JSON only.
         if not _ADJACENT.search(value) and "\\" not in value:
             with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
                 found = literal_eval(value)
     if isinstance(found, list):
         return [_label(label, place) for place, label in enumerate(found, 1)]
     if value.startswith(("['", '["')):
-        raise RowError(f"{shown(value)} is no list of labels; expected one such as ['a', 'b']")
+        raise RowError(f"{shown(value)} is not a list of labels; expected one such as ['a', 'b']")
     return None
 
 
 def _label(label: Any, place: int) -> str:
-    """Name of a label in an array: a string, an integer, or Annif's object with a URI."""
+    """Return the name of a label in an array: a string, an integer, or Annif's URI object."""
     if isinstance(label, Mapping) and isinstance(label.get("uri"), str):
         label = label["uri"]
     if isinstance(label, bool) or not isinstance(label, str | int):
@@ -224,7 +224,7 @@ def kind_of(value: Any) -> str:
 def _all_of(
     names: tuple[str, ...], there: Collection[str], option: str | None = None
 ) -> tuple[str, ...]:
-    """The names, if all are there; ``option`` chooses others than those of a model."""
+    """Return the names if all exist; ``option`` is the one that overrides a model's columns."""
     why = "" if option is None else f"; the model has learnt from it, and {option} names another"
     for name in names:
         if name not in there:
@@ -233,7 +233,7 @@ def _all_of(
 
 
 def _instead(there: Collection[str]) -> str:
-    """Say which names there are, in so far as there are few."""
+    """Return a phrase that lists the first few existing names."""
     names = [shown(name) for name in there]
     if not names:
         return ""

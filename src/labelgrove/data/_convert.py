@@ -1,4 +1,4 @@
-"""Files of any format into one data set on disk, several at once, and on again after a stop."""
+"""Conversion of files of any format into one data set on disk, in parallel and resumable."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ROWS = 65_536
 _TOLD_EVERY = 0.2  # seconds
 
 Shares = Any
-"""What processes share: how much of each file is read, from 0 to 1, and last whether to stop."""
+"""Array shared by processes: the share of each file read, from 0 to 1, and last a stop flag."""
 
 _shares: Shares = None
 
@@ -44,26 +44,26 @@ def convert(
 ) -> Dataset:
     """Convert files into one data set on disk, which `open_dataset` maps into memory.
 
-    Its rows are those of the files in the order in which they are named. Memory holds a chunk of
-    rows and the names of labels. The data set appears when it is whole. After a stop, however
-    sudden, the same call goes on: files that were finished are not read again (a file is, as long
-    as size and time of its last change are the same). The bytes are the same in any case, for any
-    number of processes.
+    Its rows are those of the files, in the given order. Memory holds one chunk of rows and the
+    names of labels. The data set appears only when it is complete. After an interruption, however
+    sudden, the same call resumes: finished files are not read again, provided that their size and
+    modification time are unchanged. The resulting bytes are always the same, for any number of
+    processes.
 
     Parameters
     ----------
     inputs : sequence of str or os.PathLike
         Files of any format that `open_examples` reads, all with features or all with text, and all
-        with labels of one type.
+        with labels of the same type.
     output : str or os.PathLike
-        The folder to make. A data set that is there is replaced; anything else is refused. Until
-        the end its place is taken by a hidden folder beside it, of about the same size.
+        The folder to create. An existing data set is replaced; anything else is refused. Until the
+        end, a hidden folder next to it holds the intermediate files, of about the same size.
     format, columns
         As in `open_examples`.
     n_jobs : int, optional
-        Processes; -1 for all processors. A file is read by one of them.
+        Number of processes; -1 for all processors. Each file is read by one process.
     progress : callable, optional
-        Called now and then with the share of the files that has been read, from 0 to 1.
+        Called from time to time with the share of the files read so far, from 0 to 1.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def convert(
     LabelGroveError
         If another process is converting into the same folder.
     FileFormatError
-        At the first malformed row of a file, or if two files do not go together.
+        At the first malformed row of a file, or if two files are incompatible.
     ParameterError
         If a parameter is out of its domain.
 
@@ -88,7 +88,7 @@ def convert(
     if not names or "-" in names:
         raise ParameterError("inputs: expected files, at least one")
     if target.exists() and not is_mapped(os.fsdecode(output)):
-        raise ParameterError(f"output {target}: is there and is no data set; expected a new name")
+        raise ParameterError(f"output {target}: exists and is not a data set; expected a new name")
     _check_kinds(names, format, columns)
     request = {
         "format": format,
@@ -116,7 +116,7 @@ def convert(
 
 
 def _check_kinds(names: Sequence[str], format: str | None, columns: Columns | None) -> None:
-    """Open every file, before hours are spent on the first."""
+    """Open every file once, to find errors before spending hours on the first file."""
     first = None
     for name in names:
         with open_examples(name, format, columns=columns) as reader:
@@ -152,7 +152,7 @@ def _convert_parts(parts: list[Part], jobs: int, progress: Callable[[float], Non
     with ProcessPoolExecutor(
         min(jobs, len(left)), mp_context=context, initializer=_begin, initargs=(shares,)
     ) as pool:
-        with _interrupts_held():  # each begins a process
+        with _interrupts_held():  # each submit starts a process
             waiting = [pool.submit(_convert_part, part) for part in left]
         try:
             while wait(waiting, _TOLD_EVERY).not_done:
@@ -168,7 +168,7 @@ def _convert_parts(parts: list[Part], jobs: int, progress: Callable[[float], Non
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Let Ctrl-C wait, in processes begun meanwhile for ever: they hear nothing before `_begin`."""
+    """Block SIGINT. Processes started meanwhile inherit that and never receive it."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -180,7 +180,7 @@ def _interrupts_held() -> Iterator[None]:
 
 
 def _first_failure(waiting: Sequence[Any]) -> None:
-    """Raise what the first file that failed has raised, once all before it are done."""
+    """Raise the error of the first file that failed, once all files before it are done."""
     for future in waiting:
         if not future.done():
             return
@@ -188,14 +188,14 @@ def _first_failure(waiting: Sequence[Any]) -> None:
 
 
 def _begin(shares: Shares) -> None:
-    global _shares  # noqa: PLW0603 - a process of the pool has no other place
+    global _shares  # noqa: PLW0603 - a pool's process has no other place for it
     _shares = shares
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who began the pool hears it, and says stop
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles it and sets the stop flag
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
 def _end_with_parent() -> None:
-    """Processes of a pool wait for work for ever when the one that began it is killed."""
+    """Exit when the parent is killed; otherwise the processes of a pool would wait for ever."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()
@@ -207,7 +207,7 @@ def _convert_part(
 ) -> None:
     place, name, folder, format, columns = part
     shares = _shares if shares is None else shares
-    # A process may outlive the call that began it by a moment: none works where another does.
+    # A process may briefly outlive the call that started it, so each works in its own folder.
     own = folder.with_name(f"{folder.name}.{os.getpid()}")
     shutil.rmtree(own, ignore_errors=True)
     own.mkdir()
@@ -230,7 +230,7 @@ def _convert_part(
 
 
 def _joined(parts: list[Path], folder: Path) -> Path:
-    """Data sets one after another as one; labels get their ids by arrival."""
+    """Concatenate data sets; labels get their ids in order of arrival."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     datasets = [open_dataset(part, verify=False) for part in parts]

@@ -1,8 +1,8 @@
-"""Tables in CSV and TSV: a line of column names, then an example a row.
+"""CSV and TSV tables: a line of column names, then one example per row.
 
-Fields with separators, quotes or line breaks in them stand in double quotes. The columns of a .csv
-may also be separated by semicolons or tabs, as spreadsheets in many countries write them: the first
-separator counts under which the columns looked for are there. Empty lines are skipped.
+Fields that contain separators, quotes or line breaks are in double quotes. The columns of a .csv
+file may also be separated by semicolons or tabs, as written by spreadsheets in many countries: the
+first separator that yields the expected columns is used. Empty lines are skipped.
 """
 
 from __future__ import annotations
@@ -18,23 +18,22 @@ from labelgrove.data._lines import LineSource
 from labelgrove.data._rows import RowError
 from labelgrove.data._text_rows import Collected
 
-#: Separators of columns by format, the first choice first.
+#: Separators of columns by format, in order of preference.
 DELIMITERS = {"csv": ",;\t", "tsv": "\t"}
 
 
 def read_csv(
     source: LineSource, columns: Columns, delimiters: str, *, labels_required: bool = True
 ) -> Contents:
-    """Open a table; without `labels_required` it may lack columns of labels.
+    """Open a table; without `labels_required`, it may lack label columns.
 
     Raises
     ------
     FileFormatError
         If the first line does not name the columns; while reading, at a row with more or fewer
-        fields than there are columns, quotes that do not match, or, between tabs, quotes that
-        make one row of several.
+        fields than columns, at unmatched quotes, or, in TSV, at quotes that merge several rows.
     """
-    # Python's limit of a field, 128 KiB, is one of the process; texts may be longer.
+    # Python limits fields to 128 KiB, for the whole process; texts may be longer.
     csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE_BYTES))
     lines = decoded_lines(source)
     header = next(lines)
@@ -67,7 +66,7 @@ def _names(header: str, delimiter: str) -> list[str]:
 
 
 def decoded_lines(source: LineSource) -> Iterator[str]:
-    """Lines of the file, each with its line break."""
+    """Yield the lines of the file, each with its line break."""
     for block in source.blocks():
         for number, line in enumerate(block.data.split(b"\n"), block.first_line):
             try:
@@ -90,12 +89,12 @@ def _pieces(
     labels: tuple[str, ...],
     separator: str,
 ) -> Iterator[Piece]:
-    """Rows in pieces; those before a malformed one come first."""
+    """Yield rows in pieces, including all rows before a malformed one."""
     taken: list[str] = []
     reader = csv.reader(_noted(lines, taken), delimiter=delimiter, strict=True)
     rows = Collected()
     while True:
-        line = reader.line_num + 2  # the names stand in the first
+        line = reader.line_num + 2  # the first line holds the names
         taken.clear()
         try:
             fields = next(reader, None)
@@ -110,8 +109,8 @@ def _pieces(
             if len(taken) > 1 and delimiter == "\t" and _are_rows(taken, len(names)):
                 raise RowError(
                     f"a field in double quotes ends in line {line + len(taken) - 1}, and each line "
-                    "up to there could be a row; expected texts that begin with a double quote to "
-                    "stand in double quotes, those inside doubled"
+                    "up to there could be a row; expected a text that begins with a double quote "
+                    "to be in double quotes, with those inside doubled"
                 )
             row = dict(zip(names, fields, strict=True))
             rows.add(labels_of(row, labels, separator), text_of(row, text), line)
@@ -127,12 +126,12 @@ def _pieces(
 
 
 def _noted(lines: Iterator[str], taken: list[str]) -> Iterator[str]:
-    """The lines, each noted as it is taken."""
+    """Yield the lines, recording each in `taken`."""
     for line in lines:
         taken.append(line)
         yield line
 
 
 def _are_rows(lines: list[str], n_columns: int) -> bool:
-    """Whether lines between tabs look like rows of their own, of several columns."""
+    """Return whether tab-separated lines look like separate rows, of several columns."""
     return n_columns > 1 and all(line.count("\t") == n_columns - 1 for line in lines)

@@ -19,17 +19,18 @@ class Examples:
     Parameters
     ----------
     X : scipy.sparse.csr_array of float32, shape (n, d), or None
-        Features, column ids sorted and unique within each row; None when the file holds text.
-        `d` is what the file's header declares, or else one more than the largest id read so far.
+        Features, with sorted and unique column ids in each row; None if the file holds text.
+        `d` is the number that the file's header declares, or else one more than the largest id
+        read so far.
     text : sequence of str, or None
-        The texts, when the file holds text.
+        The texts, if the file holds text.
     labels : sequence of tuples
-        One tuple a row, in the file's order, without repetitions. Integers from the formats that
+        One tuple per row, in the file's order, without repetitions. Integers from the formats that
         number their labels (xmlc, svmlight, npz), strings from the others.
     first_line : int
-        Line of the first row, counted from 1 (0 when there is no row).
+        Line of the first row, counted from 1 (0 if there is no row).
     lines : ndarray of int64, shape (n,)
-        Line of every row, counted from 1; for .npz the row's number, counted from 1.
+        Line of every row, counted from 1; for .npz the row number, counted from 1.
 
     Raises
     ------
@@ -52,7 +53,7 @@ class Examples:
 
     def __post_init__(self) -> None:
         if (self.X is None) == (self.text is None):
-            raise DataError("examples hold either features X or text, not both and not neither")
+            raise DataError("examples: expected either features X or text, but not both")
         rows = self.X.shape[0] if self.X is not None else len(self.text or ())
         if not rows == len(self.labels) == len(self.lines):
             raise DataError(

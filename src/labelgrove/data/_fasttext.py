@@ -1,8 +1,8 @@
-"""The format of fastText: ``__label__a __label__b text``.
+"""The fastText format: ``__label__a __label__b text``.
 
-Every word that begins with ``__label__`` is a label, also behind the text; blanks around the text
-are not kept. Empty lines are skipped; a row without labels is its text, and a line of one blank is
-a row without either.
+Every word that begins with ``__label__`` is a label, even after the text; blanks around the text
+are dropped. Empty lines are skipped. A row without labels consists of its text, and a line of one
+blank is a row without either.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from labelgrove.data._text_rows import decoded, text_pieces
 
 PREFIX = "__label__"
 
-#: What separates words in fastText itself; no other Unicode blank does.
+#: The characters that separate words in fastText itself; other Unicode blanks do not.
 BLANKS = " \t\v\f\r\0"
 _WORD = re.compile(f"[^{BLANKS}]+")
 _LEADING = re.compile(f"[{BLANKS}]*{PREFIX}([^{BLANKS}]*)")
@@ -28,13 +28,14 @@ def read_fasttext(source: LineSource) -> Contents:
     Raises
     ------
     FileFormatError
-        While reading, at a line that is not UTF-8, or has a label without a name or two in a word.
+        While reading, at a line that is not UTF-8, has a label without a name, or two labels in
+        one word.
     """
     return Contents(text_pieces(source, decoded(parse_line)), is_text=True, labels_are_int=False)
 
 
 def parse_line(line: str) -> tuple[tuple[str, ...], str]:
-    """Labels and text of a line; raises RowError at what is no label."""
+    """Return the labels and the text of a line; raises RowError at a malformed label."""
     labels: list[str] = []
     end = 0
     while found := _LEADING.match(line, end):
@@ -48,7 +49,7 @@ def parse_line(line: str) -> tuple[tuple[str, ...], str]:
             labels += [word.removeprefix(PREFIX) for word in behind]
             text = " ".join(word for word in words if not word.startswith(PREFIX))
     if "" in labels:
-        raise RowError(f"'{PREFIX}' has no name behind it; expected {PREFIX}name")
+        raise RowError(f"'{PREFIX}' has no name after it; expected {PREFIX}name")
     for name in labels:
         if PREFIX in name:
             raise RowError(f"{shown(PREFIX + name)} is not one label; expected blanks between two")

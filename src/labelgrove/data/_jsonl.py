@@ -1,12 +1,12 @@
-"""JSON lines: ``{"text": "...", "labels": ["a", "b"]}``, one object a line.
+"""JSON lines: ``{"text": "...", "labels": ["a", "b"]}``, one object per line.
 
-``title`` may stand beside ``text`` or in its place, and ``content`` in place of ``text``; where
-there are two the text is the title, a line break, and the text. Labels are strings or integers and
-become strings; one of them in place of the array is the one label of its line. Other keys are
-ignored, or others chosen by `labelgrove.data.Columns`. Empty lines are skipped.
+There may be a ``title`` in addition to ``text`` or instead of it, and ``content`` instead of
+``text``; a title and a text are joined by a line break. Labels are strings or integers and become
+strings; a single one may replace the array. `labelgrove.data.Columns` selects other keys;
+unselected keys are ignored. Empty lines are skipped.
 
-These are the raw files of the Extreme Classification Repository too, whose ``target_ind`` counts
-the lines of lbl.json from 0, and Annif's, whose ``subjects`` are objects with a ``uri``.
+This also covers the raw files of the Extreme Classification Repository, whose ``target_ind`` counts
+the lines of lbl.json from 0, and Annif's files, whose ``subjects`` are objects with a ``uri``.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _read = msgspec.json.Decoder().decode
 def read_jsonl(
     source: LineSource, columns: Columns | None = None, *, labels_required: bool = True
 ) -> Contents:
-    """Open a file of JSON lines; without `labels_required`, labels may be absent.
+    """Open a file of JSON lines; without `labels_required`, labels may be missing.
 
     Raises
     ------
     FileFormatError
-        While reading, at a line that is no JSON object, lacks a key or has a value of the wrong
+        While reading, at a line that is not a JSON object, lacks a key or has a value of the wrong
         type.
     """
     chosen = Columns() if columns is None else columns
@@ -47,7 +47,7 @@ def read_jsonl(
 def parse_line(
     line: bytes, columns: Columns, labels_required: bool = True
 ) -> tuple[tuple[str, ...], str]:
-    """Labels and text of a line; raises RowError, or UnicodeDecodeError where it is no UTF-8."""
+    """Parse a line into labels and text; raises RowError or, unless UTF-8, UnicodeDecodeError."""
     try:
         row = _read(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -60,16 +60,16 @@ def parse_line(
 def _parse_oddity(
     line: str, columns: Columns, labels_required: bool
 ) -> tuple[tuple[str, ...], str]:
-    """As `parse_line`, for what is no object or hardly JSON: NaN in a column that nobody reads."""
+    """As `parse_line`, for lines that are not objects or not strict JSON, such as an unused NaN."""
     labels, text = columns.read(json_object(line), labels_required)
     _refuse_half_characters(text, labels)
     return labels, text
 
 
 def json_object(line: str) -> dict[str, Any]:
-    """Read the object of a line; raises RowError if it is none."""
+    """Parse the JSON object of a line; raises RowError if it is not one."""
     if line.lstrip().startswith("["):
-        raise RowError("found an array; expected an object a line, as jq -c '.[]' writes them")
+        raise RowError("found an array; expected one object per line, as written by jq -c '.[]'")
     try:
         row = json.loads(line)
     except json.JSONDecodeError as error:
@@ -78,17 +78,17 @@ def json_object(line: str) -> dict[str, Any]:
             '{"text": "...", "labels": ["..."]}'
         ) from None
     except (RecursionError, ValueError) as error:  # nested too deeply; an integer too long
-        raise RowError(f"JSON that cannot be read ({error}); expected a plain object") from None
+        raise RowError(f"unreadable JSON ({error}); expected a plain object") from None
     if not isinstance(row, dict):
         raise RowError(f"found {kind_of(row)}; expected a JSON object")
     return row
 
 
 def _refuse_half_characters(text: str, labels: tuple[str, ...]) -> None:
-    """Refuse half of a surrogate pair, written as an escape: it could never be stored."""
+    """Refuse a lone surrogate, written as an escape, which UTF-8 cannot encode."""
     for part in (text, *labels):
         try:
             part.encode("utf-8")
         except UnicodeEncodeError as error:
             half = shown(part[error.start])
-            raise RowError(f"{half} is half of a surrogate pair; expected characters") from None
+            raise RowError(f"{half} is a lone surrogate; expected characters") from None

@@ -1,4 +1,4 @@
-"""Blocks of whole lines, numbered, from a stream of bytes."""
+"""Numbered blocks of whole lines from a stream of bytes."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Block(NamedTuple):
-    r"""Whole lines joined by ``\n``, the last one without its line break."""
+    r"""Whole lines joined by ``\n``, without the last line break."""
 
     first_line: int
     data: bytes
 
 
 class LineSource:
-    r"""Cut a stream into blocks of whole lines; read it once.
+    r"""Cut a stream into blocks of whole lines; can be read once.
 
-    Windows line ends become ``\n`` and a UTF-8 byte order mark is dropped.
+    Windows line ends become ``\n``, and a UTF-8 byte order mark is dropped.
 
     Parameters
     ----------
     path : str
-        The name to give in errors.
+        The file name for error messages.
     pieces : iterator of bytes
         The content, in non-empty pieces.
     max_line_bytes : int
-        A longer line is an error.
+        Maximum length of a line; a longer line is an error.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class LineSource:
         self._head = b""
 
     def peek(self, size: int) -> bytes:
-        """Return the first `size` bytes (fewer at the end of the file), which stay to be read."""
+        """Return the first `size` bytes (fewer at the end of the file) without consuming them."""
         try:
             while len(self._head) < size + len(_BYTE_ORDER_MARK):
                 self._head += next(self._pieces)
@@ -56,12 +56,12 @@ class LineSource:
         return self._head.removeprefix(_BYTE_ORDER_MARK)[:size]
 
     def blocks(self) -> Iterator[Block]:
-        """All lines, block by block.
+        """Yield all lines, block by block.
 
         Raises
         ------
         FileFormatError
-            If a line is too long or the stream is damaged; whole lines before it come first.
+            If a line is too long or the stream is damaged, after all whole lines before that.
         """
         self.peek(0)
         line = 1
@@ -75,7 +75,7 @@ class LineSource:
                     self.path,
                     line,
                     f"the line is longer than {self._max_line_bytes} bytes; "
-                    "is this a text file with one example a line?",
+                    "is this a text file with one example per line?",
                 )
             if cut < 0:
                 unfinished.append(piece)
@@ -106,7 +106,7 @@ def _raising(error: DamagedStreamError) -> Iterator[bytes]:
 
 
 def _with_plain_line_ends(data: bytes) -> bytes:
-    r"""Replace ``\r\n`` by ``\n``; the last line of `data` has lost its ``\n`` already."""
+    r"""Replace ``\r\n`` by ``\n``; the last line of `data` has no ``\n`` any more."""
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n").removesuffix(b"\r")
     return data

@@ -1,12 +1,12 @@
-"""Data sets as plain arrays on disk, which are mapped into memory and not read.
+"""Data sets as plain arrays on disk, which are mapped into memory, not read.
 
-A folder with an array a file, little-endian and nothing beside it, and ``dataset.json``, which is
-written last and says how long each array is and what its checksum is:
+A data set is a folder with one file per array, raw and little-endian, and ``dataset.json``, which
+is written last and holds the length and checksum of each array:
 
     X.indptr.i64   X.indices.i32   X.data.f32    features as CSR, ids increasing in every row
-    text.indptr.i64   text.u8                    or texts in UTF-8, one after another
-    Y.indptr.i64   Y.indices.i32                 labels of every row: integers as they are, or
-    names.indptr.i64   names.u8                  places among these names, in UTF-8
+    text.indptr.i64   text.u8                    or concatenated texts in UTF-8
+    Y.indptr.i64   Y.indices.i32                 labels of every row: the integers themselves, or
+    names.indptr.i64   names.u8                  indices into these concatenated names, in UTF-8
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ _NAMES = ("names.indptr.i64", "names.u8")
 
 
 def is_mapped(path: str) -> bool:
-    """Tell whether a folder is a data set that `convert` has written."""
+    """Return whether a folder is a data set written by `convert`."""
     return Path(path, HEADER).is_file()
 
 
 class Texts(Sequence[str]):
-    """Texts one after another in UTF-8, each of them decoded when it is asked for."""
+    """Concatenated texts in UTF-8, decoded on access."""
 
     def __init__(self, path: str, indptr: NDArray[np.int64], content: NDArray[np.uint8]) -> None:
         self._path = path
@@ -69,17 +69,17 @@ class Texts(Sequence[str]):
             content = self._content[self.indptr[row] : self.indptr[row + 1]].tobytes()
             return content.decode()
         except UnicodeDecodeError as error:
-            raise _damaged(self._path, f"text {row} is no UTF-8 ({error})") from None
+            raise _damaged(self._path, f"text {row} is not UTF-8 ({error})") from None
 
 
 class Dataset:
-    """Labelled examples on disk, mapped into memory: what is used is read, and may be dropped.
+    """Labelled examples on disk, mapped into memory: pages are read on use and may be evicted.
 
-    `open_dataset` makes these, from folders that `convert` has written. ``X`` and ``labels``, or
-    ``text`` and ``labels``, go into every ``fit``, ``partial_fit`` and ``predict``. Learning
-    online and predicting use the features where they lie; ``fit`` of a batch model takes memory for
-    copies of the rows of the nodes that it works at, the root's being all, where
-    `labelgrove.distributed.fit` does without; texts are decoded.
+    `open_dataset` creates these from folders written by `convert`. Pass ``X`` and ``labels``, or
+    ``text`` and ``labels``, to any ``fit``, ``partial_fit`` and ``predict``. Online learning and
+    prediction use the features in place. ``fit`` of a batch model needs memory for copies of the
+    rows of the nodes in progress, and the root has all rows; `labelgrove.distributed.fit` avoids
+    that. Texts are decoded.
 
     Attributes
     ----------
@@ -87,11 +87,11 @@ class Dataset:
         The folder.
     n_rows : int
     X : scipy.sparse.csr_array of float32, shape (n_rows, d), or None
-        Features, read-only; None where the examples are texts.
+        Features, read-only; None if the examples are texts.
     text : sequence of n_rows str, or None
-        Texts, decoded as they are asked for.
+        Texts, decoded on access.
     labels : sequence of n_rows tuples
-        Labels of each row, looked up as they are asked for: integers, or strings.
+        Labels of each row, integers or strings, looked up on access.
     """
 
     def __init__(self, path: str, rows: int, arrays: dict[str, NDArray[Any]], width: int) -> None:
@@ -111,14 +111,14 @@ class Dataset:
 
 
 def open_dataset(path: str | os.PathLike[str], *, verify: bool = True) -> Dataset:
-    r"""Map a data set that `convert` has written into memory.
+    r"""Map a data set written by `convert` into memory.
 
     Parameters
     ----------
     path : str or os.PathLike
         The folder.
     verify : bool
-        Whether to compare all of it with its checksums, which reads it once.
+        Whether to verify all checksums, which reads the whole data set once.
 
     Returns
     -------
@@ -129,7 +129,7 @@ def open_dataset(path: str | os.PathLike[str], *, verify: bool = True) -> Datase
     OSError
         If a file cannot be opened.
     FileFormatError
-        If it is no such data set, or damaged.
+        If the folder is not such a data set, or is damaged.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def open_dataset(path: str | os.PathLike[str], *, verify: bool = True) -> Datase
 
 
 def open_arrays(folder: str, *, verify: bool = False) -> tuple[Header, dict[str, NDArray[Any]]]:
-    """Map the arrays of a data set, whose contents were checked when it was first opened."""
+    """Map the arrays of a data set without checking their contents, unless `verify`."""
     header = _read_header(folder)
     return header, {
         name: _mapped(folder, name, *entry, verify) for name, entry in header.arrays.items()
@@ -162,12 +162,12 @@ def open_arrays(folder: str, *, verify: bool = False) -> tuple[Header, dict[str,
 
 
 def texts_over(folder: str, arrays: Mapping[str, NDArray[Any]]) -> Texts:
-    """The texts of a data set whose arrays are mapped."""
+    """Return the texts of a data set whose arrays are mapped."""
     return Texts(folder, *(arrays[name] for name in _TEXTS))
 
 
 def read_mapped(path: str) -> Contents:
-    """Open a data set to be read in pieces; raises as `open_dataset`."""
+    """Open a data set for reading in pieces; raises as `open_dataset`."""
     dataset = open_dataset(path)
     return Contents(
         _pieces(dataset),
@@ -199,7 +199,7 @@ def _features(dataset: Dataset, start: int, stop: int) -> SparseRows:
     rising[ends[(ends > 0) & (ends < len(ids))] - 1] = True
     within = len(ids) == 0 or (ids.min() >= 0 and ids.max() < X.shape[1])
     if not (within and rising.all() and np.isfinite(rows.values).all()):
-        raise _damaged(dataset.path, f"rows {start} to {stop - 1} are not as `convert` writes them")
+        raise _damaged(dataset.path, f"rows {start} to {stop - 1} hold invalid features")
     return rows
 
 
@@ -207,7 +207,7 @@ def _features(dataset: Dataset, start: int, stop: int) -> SparseRows:
 
 
 class Header(NamedTuple):
-    """How many rows and columns there are (-1 for texts), and length and checksum of arrays."""
+    """Numbers of rows and columns (-1 for texts), and the length and checksum of each array."""
 
     rows: int
     width: int
@@ -231,10 +231,10 @@ def _read_header(folder: str) -> Header:
         )
     numbers = (rows, 0 if width is None else width, *chain.from_iterable(arrays.values()))
     if not all(type(number) is int and 0 <= number < 2**62 for number in numbers):
-        raise _damaged(folder, f"{HEADER} has sizes that are none")
+        raise _damaged(folder, f"{HEADER} has invalid sizes")
     expected = {*(_TEXTS if width is None else _FEATURES), *_LABELS}
     if set(arrays) - set(_NAMES) != expected or len(set(arrays) & set(_NAMES)) == 1:
-        raise _damaged(folder, f"{HEADER} lists other arrays than belong together")
+        raise _damaged(folder, f"{HEADER} lists the wrong arrays")
     if width is not None and width > MAX_ID + 1:
         raise _damaged(folder, f"{HEADER} has {width} features; expected at most {MAX_ID + 1}")
     return Header(rows, -1 if width is None else width, arrays)
@@ -252,14 +252,14 @@ def _mapped(folder: str, name: str, length: int, checksum: int, verify: bool) ->
             while block := file.read(BLOCK_BYTES):
                 found = zlib.crc32(block, found)
         if found != checksum:
-            raise _damaged(folder, f"{name} does not agree with its checksum")
+            raise _damaged(folder, f"{name} does not match its checksum")
     if not length:  # an empty file cannot be mapped
         return np.empty(0, dtype)
     return np.memmap(path, dtype, mode="r").view(np.ndarray)
 
 
 def csr_over(arrays: Sequence[NDArray[Any]], width: int) -> csr_array:
-    """CSR over these very arrays: SciPy would copy ids to the type of row ends, or the reverse."""
+    """Build CSR over these arrays as they are: SciPy would convert ids and row ends to one type."""
     X = csr_array((len(arrays[0]) - 1, width), dtype=np.float32)
     X.indptr, X.indices, X.data = arrays
     X.has_sorted_indices = X.has_canonical_format = True
@@ -271,27 +271,27 @@ def _check_indptr(folder: str, name: str, indptr: NDArray[np.int64], length: int
     for start in range(0, len(indptr), BLOCK_BYTES) if sound else ():
         sound = sound and bool((np.diff(indptr[start : start + BLOCK_BYTES + 1]) >= 0).all())
     if not sound:
-        raise _damaged(folder, f"the ends of rows in {name} are none")
+        raise _damaged(folder, f"{name} holds invalid row ends")
 
 
 def _check_ids(folder: str, ids: NDArray[np.int32], end: int) -> None:
     for start in range(0, len(ids), BLOCK_BYTES):
         block = ids[start : start + BLOCK_BYTES]
         if block.min() < 0 or block.max() >= end:
-            raise _damaged(folder, f"{_LABELS[1]} holds what is no label")
+            raise _damaged(folder, f"{_LABELS[1]} holds an invalid label")
 
 
 def _damaged(folder: str, what: str) -> FileFormatError:
-    return FileFormatError(folder, None, f"is damaged: {what}; convert it once more")
+    return FileFormatError(folder, None, f"is damaged: {what}; convert it again")
 
 
 # --- writing -------------------------------------------------------------------------------------
 
 
 class Writer:
-    """A data set that grows row by row; memory holds the names of labels and nothing else.
+    """Write a data set row by row; memory holds only the names of labels.
 
-    A context manager: where its block is left by an error there is no header, so no data set.
+    A context manager: if its block raises an error, no header is written, so there is no data set.
     """
 
     def __init__(self, folder: Path, *, is_text: bool, labels_are_int: bool) -> None:
@@ -311,7 +311,7 @@ class Writer:
         self.label_ids(lengths, self.ids_of([label for row in rows for label in row]))
 
     def ids_of(self, names: Sequence[Any]) -> NDArray[np.int32]:
-        """Ids of labels, new ones of those that are new."""
+        """Return the ids of labels, assigning new ids to new labels."""
         table = self._names
         if table is not None:
             names = [table.setdefault(name, len(table)) for name in names]
@@ -345,7 +345,7 @@ class Writer:
                 self._finish()
 
     def _finish(self) -> None:
-        """Write what is left, the header last."""
+        """Write the names of labels and, last, the header."""
         names = list(self._names or ())
         for start in range(0, len(names), _ROWS_PER_PIECE):
             self._texts(_NAMES, names[start : start + _ROWS_PER_PIECE])
@@ -374,7 +374,7 @@ class Writer:
 
 
 class _ArrayFile:
-    """A file that an array is appended to; how long it is, and its checksum."""
+    """A file to which an array is appended, with its length and checksum."""
 
     def __init__(self, path: Path) -> None:
         self._dtype = np.dtype(_DTYPES[path.suffix[1:]])
@@ -389,7 +389,7 @@ class _ArrayFile:
         self._checksum = zlib.crc32(content, self._checksum)
 
     def finish(self) -> dict[str, int]:
-        """See that all is on the disk; length and checksum for the header."""
+        """Flush everything to disk; return the length and checksum for the header."""
         self._file.flush()
         os.fsync(self._file.fileno())
         return {"length": self._length, "crc32": self._checksum}

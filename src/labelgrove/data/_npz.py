@@ -1,9 +1,9 @@
-"""CSR matrices in .npz files, as `scipy.sparse.save_npz` writes them: features X and labels Y.
+"""CSR matrices in .npz files, as written by `scipy.sparse.save_npz`: features X and labels Y.
 
-The two files lie side by side, and their names differ in one part that is X or Y:
+The two files are in the same folder, and their names differ in one part that is X or Y:
 ``NAME.X.npz`` and ``NAME.Y.npz``, or PECOS's ``X.trn.npz`` and ``Y.trn.npz``. Either of the two
-names stands for both; ``NAME.npz`` (or ``NAME``) means the first kind of pair. An entry of Y that
-is not zero is a label.
+names stands for both; ``NAME.npz`` (or ``NAME``) means the first kind of pair. Non-zero entries of
+Y are labels.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ROWS_PER_PIECE = 4096
 
 
 def pair_of(path: str) -> tuple[str, str]:
-    """Return the paths of X and Y for the name of the pair or of one of them.
+    """Return the paths of X and Y for the name of the pair or of one of its files.
 
     >>> pair_of("X.trn.npz")
     ('X.trn.npz', 'Y.trn.npz')
@@ -47,15 +47,15 @@ def pair_of(path: str) -> tuple[str, str]:
 
 
 def read_npz(path: str, *, labels_required: bool = True) -> Contents:
-    """Open a pair of .npz files; without `labels_required` that of the labels may be absent.
+    """Open a pair of .npz files; without `labels_required`, the label file may be missing.
 
     Raises
     ------
     OSError
         If a file cannot be opened.
     FileFormatError
-        If a file is no CSR matrix or the rows differ in number; while reading, at every row with a
-        value or an id that cannot be used.
+        If a file is not a CSR matrix or the numbers of rows differ; while reading, at the first row
+        with an invalid value or id.
     """
     x_path, y_path = pair_of(path)
     X = load_csr(x_path)
@@ -99,7 +99,7 @@ def _pieces(X: StoredCsr, Y: StoredCsr | None) -> Iterator[Piece]:
 def _first_problem(
     side: StoredCsr, start: int, stop: int, what: str
 ) -> tuple[str, int, str] | None:
-    """Find path, row and nature of the first unusable entry in rows `start` to `stop`."""
+    """Return path, row and reason of the first invalid entry in rows `start` to `stop`."""
     low, high = int(side.indptr[start]), int(side.indptr[stop])
     ids = side.indices[low:high].astype(np.int64)
     values = _float32(side.data[low:high])
@@ -127,7 +127,7 @@ def _first_problem(
 
 
 def _features(X: StoredCsr, start: int, stop: int) -> SparseRows:
-    """Return rows `start` to `stop` with ids in order; every entry has been checked."""
+    """Return rows `start` to `stop` with sorted ids; every entry has been checked."""
     low, high = int(X.indptr[start]), int(X.indptr[stop])
     indptr = X.indptr[start : stop + 1] - low
     ids = X.indices[low:high].astype(np.int32)

@@ -1,7 +1,7 @@
-"""The arrays in a .npz file, every size checked against the file before it is used.
+"""Arrays in .npz files, read with every size checked against the file before use.
 
-NumPy's own reader allocates what an array's header claims before it knows whether the file holds
-as much; this one checks first. Nothing is ever unpickled: only numbers are accepted.
+NumPy's own reader allocates the size that an array's header claims before it knows whether the
+file holds as much; this one checks first. Nothing is ever unpickled: only numbers are accepted.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from labelgrove._errors import FileFormatError
 _MAGIC = b"\x93NUMPY"
 _MAX_HEADER = 10_000
 _DTYPE = re.compile(r"[<>|=](?:[iu][1248]|f[248]|b1|[SU][0-9]{1,2})")
-_MAX_DEFLATE_RATIO = 1032  # no deflate stream yields more bytes per byte than this
+_MAX_DEFLATE_RATIO = 1032  # the maximum compression ratio of deflate
 _MAX_SHAPE = 2**62
 
-#: What `zipfile` is known to raise over a damaged archive, beside the system's error over a seek
-#: to an offset that makes no sense (EINVAL).
+#: Errors that `zipfile` is known to raise for a damaged archive, in addition to the system's error
+#: for a seek to an invalid offset (EINVAL).
 _ARCHIVE_ERRORS = (
     zipfile.BadZipFile,
     zlib.error,
@@ -44,7 +44,7 @@ _ARCHIVE_ERRORS = (
 
 @dataclass(frozen=True, eq=False)
 class StoredCsr:
-    """A CSR matrix as stored: indptr is checked, ids and values are not yet."""
+    """A CSR matrix as stored: indptr has been checked, ids and values have not."""
 
     path: str
     n_columns: int
@@ -59,7 +59,7 @@ class StoredCsr:
 
 
 class _ArrayError(Exception):
-    """What is wrong with the archive; the path is added further out."""
+    """A defect of the archive; the caller adds the path."""
 
 
 def load_csr(path: str) -> StoredCsr:
@@ -89,7 +89,7 @@ def load_csr(path: str) -> StoredCsr:
 
 
 def _csr(path: str, archive: zipfile.ZipFile) -> StoredCsr:
-    stored = _array(archive, "format", "SU", 0).item()  # str in files of old
+    stored = _array(archive, "format", "SU", 0).item()  # str in old files
     kind = stored.decode("ascii", "replace") if isinstance(stored, bytes) else stored
     if kind != "csr":
         raise _ArrayError(f"holds a {kind!r} matrix; expected 'csr' (convert it with .tocsr())")
@@ -138,18 +138,18 @@ def _array(archive: zipfile.ZipFile, name: str, kinds: str, dimensions: int) -> 
         size = dtype.itemsize * (shape[0] if shape else 1)
         if size != member.file_size - start:
             raise _ArrayError(
-                f"array {name!r} claims {size} bytes; expected the "
-                f"{member.file_size - start} that are there"
+                f"array {name!r} claims {size} bytes; expected the {member.file_size - start} "
+                "in the file"
             )
         content = file.read()
     if len(content) != size:
-        raise _ArrayError(f"array {name!r} is cut short")
+        raise _ArrayError(f"array {name!r} is truncated")
     array = np.frombuffer(content, dtype).reshape(shape)
     return array.astype(dtype.newbyteorder("="), copy=False)
 
 
 def _header(name: str, file: IO[bytes]) -> tuple[np.dtype[Any], tuple[int, ...], int]:
-    """Read type and shape of an array in NumPy's format, versions 1 and 2, and where it begins."""
+    """Read type, shape and start of an array in NumPy's format, version 1 or 2."""
     prefix = file.read(8)
     version = prefix[6:]
     width = {b"\x01\x00": 2, b"\x02\x00": 4}.get(version)

@@ -1,11 +1,11 @@
-"""Vectorised parsing of ``id:value id:value ...`` lines: the path that nearly all bytes take.
+"""Vectorised parsing of ``id:value id:value ...`` lines: the fast path for nearly all input.
 
-Numbers are located by the edges between number and separator characters, and every number of a
-block is read at once, one digit place after another, from the last digit to the first. Up to
-15 digits the digits taken as an integer, and the power of ten to divide by, are exact in
-float64, so that the one division rounds as a careful parser would: the result equals `float()`
-to the last bit. Whatever is not plain here raises `NotPlainError`, and the caller parses the
-block again, slowly, to find out which line is wrong and how.
+Numbers are located by the edges between number and separator characters. All numbers of a block
+are read at once, one digit place after another, from the last digit to the first. Up to 15 digits,
+both the digits as an integer and the power of ten to divide by are exact in float64, so the single
+division rounds correctly: the result equals `float()` to the last bit. Anything unusual raises
+`NotPlainError`; the caller then parses the block again, slowly, to find out which line is wrong
+and how.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Positions = NDArray[np.int64]
 
 
 class NotPlainError(Exception):
-    """The block holds something that the vectorised parser does not handle."""
+    """The block contains something that the vectorised parser does not handle."""
 
 
 def _classes() -> bytes:
@@ -42,16 +42,16 @@ _CLASS_OF_BYTE = _classes()
 
 
 def parse_features(rows: list[bytes], id_limit: int, values_required: bool) -> SparseRows:
-    """Features of many rows at once.
+    """Parse the features of many rows at once.
 
     Parameters
     ----------
     rows : list of bytes
-        The feature part of each row, separated by blanks alone; no line breaks.
+        The feature part of each row, separated by blanks only, without line breaks.
     id_limit : int
         Ids must be below this.
     values_required : bool
-        Whether ``id`` without ``:value`` is refused; otherwise it means 1.
+        Whether to refuse ``id`` without ``:value``, which otherwise means a value of 1.
 
     Returns
     -------
@@ -61,7 +61,7 @@ def parse_features(rows: list[bytes], id_limit: int, values_required: bool) -> S
     Raises
     ------
     NotPlainError
-        If anything is malformed, or merely unusual.
+        If anything is malformed or merely unusual.
     """
     text = b"\n".join([b"", *rows, b""])
     characters = np.frombuffer(text, np.uint8)
@@ -93,7 +93,7 @@ def parse_features(rows: list[bytes], id_limit: int, values_required: bool) -> S
 def _values_follow_ids(
     starts: Positions, ends: Positions, is_value: NDArray[np.bool_], colons: int
 ) -> Positions:
-    """Places of the value tokens, each of which must be tied to an id by one colon."""
+    """Return the indices of the value tokens; a colon must tie each of them to an id."""
     value_of = np.flatnonzero(is_value)
     if len(value_of) != colons or (colons and value_of[0] == 0):
         raise NotPlainError
@@ -104,7 +104,7 @@ def _values_follow_ids(
 
 
 def _integers(characters: Bytes, starts: Positions, ends: Positions) -> NDArray[np.int64]:
-    """Unsigned decimal integers, of which each must consist of digits alone."""
+    """Parse unsigned decimal integers, which must consist only of digits."""
     lengths = ends - starts
     longest = int(lengths.max(initial=0))
     if longest > _MAX_ID_DIGITS:
@@ -121,10 +121,10 @@ def _integers(characters: Bytes, starts: Positions, ends: Positions) -> NDArray[
 
 
 def decimals(text: bytes, starts: Positions, ends: Positions) -> NDArray[np.float64]:
-    """Decimal numbers at these places of `text`, each equal to what `float` makes of it.
+    """Parse the decimal numbers at these places of `text`, with the same result as `float`.
 
-    Only the characters ``0123456789.+-eE`` may stand there; raises NotPlainError where they form
-    no number.
+    Only the characters ``0123456789.+-eE`` may occur there; raises NotPlainError if they do not
+    form a number.
     """
     characters = np.frombuffer(text, np.uint8)
     first = characters[starts]
@@ -156,7 +156,7 @@ def decimals(text: bytes, starts: Positions, ends: Positions) -> NDArray[np.floa
     unusual |= (dots > 1) | (lengths - dots < 1) | (lengths - dots > _EXACT_DIGITS)
     result = mantissa / scale
     np.negative(result, out=result, where=negative)
-    for place in np.flatnonzero(unusual).tolist():  # exponents and more digits than are exact
+    for place in np.flatnonzero(unusual).tolist():  # exponents, and too many digits to be exact
         try:
             result[place] = float(text[starts[place] : ends[place]])
         except ValueError:
@@ -165,7 +165,7 @@ def decimals(text: bytes, starts: Positions, ends: Positions) -> NDArray[np.floa
 
 
 def _float32(numbers: NDArray[np.float64]) -> NDArray[np.float32]:
-    """`numbers` rounded once more; those beyond float32 are refused."""
+    """Round numbers to float32; those beyond its range are refused."""
     with np.errstate(over="ignore", under="ignore"):
         values = numbers.astype(np.float32)
     if not np.isfinite(values).all():
@@ -176,7 +176,7 @@ def _float32(numbers: NDArray[np.float64]) -> NDArray[np.float32]:
 def _sorted_rows(
     indptr: Positions, ids: NDArray[np.int32], values: NDArray[np.float32]
 ) -> SparseRows:
-    """Rows with ids in increasing order; a repeated id in a row is refused."""
+    """Sort the ids of each row; a repeated id in a row is refused."""
     disorder = _steps(indptr, ids) <= 0
     if disorder.any():
         row_of = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
@@ -188,7 +188,7 @@ def _sorted_rows(
 
 
 def _steps(indptr: Positions, ids: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Return the differences of neighbouring ids; between rows, where any order will do, 1."""
+    """Return the differences of neighbouring ids, or 1 between rows, where any order is valid."""
     steps = ids[1:].astype(np.int64) - ids[:-1]
     borders = indptr[1:-1]
     steps[borders[(borders > 0) & (borders < len(ids))] - 1] = 1

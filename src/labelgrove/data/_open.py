@@ -1,4 +1,4 @@
-"""Reading bytes: plain, gzip or xz, from a file or standard input, a block at a time."""
+"""Reading of bytes, plain, gzip or xz, from a file or standard input, block by block."""
 
 from __future__ import annotations
 
@@ -21,35 +21,35 @@ _SUFFIXES = {".gz": "gzip", ".xz": "xz"}
 
 
 class DamagedStreamError(Exception):
-    """A compressed stream that is cut short or corrupt; the reader adds the place."""
+    """A compressed stream is truncated or corrupt; the reader adds the place."""
 
 
 class Meter:
-    """How much of the files behind a reader has been read, in bytes as they are stored."""
+    """Measures how much of a reader's files has been read, in bytes as stored."""
 
     def __init__(self) -> None:
         self._total = 0
         self._read = 0
 
     def expect(self, stream: BinaryIO) -> None:
-        """Count the size of a file in; a pipe has none."""
+        """Add the size of a file to the total; a pipe has none."""
         status = os.fstat(stream.fileno())
         self._total += status.st_size if stat.S_ISREG(status.st_mode) else 0
 
     def count(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
-        """Hand pieces on, counting them once they have been worked off."""
+        """Pass pieces on, counting each one after it has been processed."""
         for piece in pieces:
             yield piece
             self._read += len(piece)
 
     @property
     def share(self) -> float | None:
-        """From 0 to 1; None where no size is known."""
+        """The share read, from 0 to 1; None if the size is unknown."""
         return min(1.0, self._read / self._total) if self._total else None
 
 
 def split_compression(path: str) -> tuple[str, str | None]:
-    """Return the path without .gz or .xz, and which compression that suffix means."""
+    """Return the path without .gz or .xz, and the compression that this suffix denotes."""
     suffix = Path(path).suffix
     kind = _SUFFIXES.get(suffix.lower())
     return (path.removesuffix(suffix), kind) if kind else (path, None)
@@ -58,16 +58,16 @@ def split_compression(path: str) -> tuple[str, str | None]:
 def open_pieces(path: str, resources: ExitStack, meter: Meter | None = None) -> Iterator[bytes]:
     """Read the decompressed content of `path` (``-`` is standard input) in pieces of bounded size.
 
-    The name decides whether the content is compressed; where the name says nothing the first
-    bytes do, since no text in UTF-8 begins like a gzip or xz file. What was opened is
-    closed with `resources`. `meter` follows what is read.
+    The suffix determines the compression; without one the first bytes do, since no UTF-8 text
+    begins like a gzip or xz file. Closing `resources` closes the file. `meter` records the bytes
+    read.
 
     Raises
     ------
     OSError
         If the file cannot be opened or read.
     DamagedStreamError
-        While iterating, if the compressed content is damaged or ends too early.
+        While iterating, if the compressed content is corrupt or ends too early.
     """
     stream = _binary(path, resources)
     meter = Meter() if meter is None else meter
@@ -91,13 +91,13 @@ def open_pieces(path: str, resources: ExitStack, meter: Meter | None = None) -> 
 def _binary(path: str, resources: ExitStack) -> BinaryIO:
     if path != "-":
         return resources.enter_context(Path(path).open("rb"))
-    if sys.stdin is None:  # whoever started us has closed it
+    if sys.stdin is None:  # the parent process has closed it
         raise OSError(errno.EBADF, "standard input is closed", STDIN)
     return sys.stdin.buffer
 
 
 def _raw_pieces(stream: BinaryIO) -> Iterator[bytes]:
-    # read1 returns what a pipe has; read would wait for a whole block.
+    # read1 returns what is available in a pipe; read would wait for a whole block.
     read: Callable[[int], bytes] = getattr(stream, "read1", stream.read)
     while piece := read(BLOCK_BYTES):
         yield piece
@@ -110,7 +110,7 @@ def _chain(head: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _cut(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Cut pieces small, as a decoder makes much of each."""
+    """Cut pieces into small ones, since decoders may expand them a lot."""
     for piece in pieces:
         for start in range(0, len(piece), COMPRESSED_BYTES):
             yield piece[start : start + COMPRESSED_BYTES]
@@ -133,7 +133,7 @@ class _Decoder(Protocol):
 
 class _Gzip:
     def __init__(self) -> None:
-        self._decoder = zlib.decompressobj(wbits=31)  # 31: with gzip's header and checksum
+        self._decoder = zlib.decompressobj(wbits=31)  # 31: with gzip header and checksum
 
     def feed(self, data: bytes) -> bytes:
         return self._decoder.decompress(self._decoder.unconsumed_tail + data, BLOCK_BYTES)
@@ -174,10 +174,10 @@ class _Xz:
 def _decompressed(
     raw: Iterator[bytes], new_decoder: Callable[[], _Decoder], kind: str
 ) -> Iterator[bytes]:
-    """Content of one or more members one after another, zero bytes between them ignored.
+    """Yield the content of one or more concatenated members, ignoring zero bytes between them.
 
-    The standard library's file objects are not used: the one for xz takes anything after the first
-    stream that is no stream for the end of the file, so damage there would go unnoticed.
+    The standard library's file objects are not used: the one for xz treats any garbage after the
+    first stream as the end of the file, so damage there would go unnoticed.
     """
     data = next(raw, b"")
     while data:
@@ -191,7 +191,7 @@ def _decompressed(
                 yield content
             data = next(raw, b"") if decoder.hungry and not decoder.finished else b""
             if not (content or data or decoder.finished) and decoder.hungry:
-                raise DamagedStreamError(f"the file is cut short: its {kind} stream has no end")
+                raise DamagedStreamError(f"the file is truncated: its {kind} stream has no end")
         data = decoder.left_over.lstrip(b"\0")
         while not data and (piece := next(raw, b"")):
             data = piece.lstrip(b"\0")

@@ -1,11 +1,10 @@
-"""The Extreme Classification Repository's form of two files: features and labels apart.
+"""The Extreme Classification Repository's format of two files, for features and labels.
 
     N D                         numbers of rows and features        N L     and of labels
     0:0.5 21:1.25               features id:value                   3:1 17:1
                                 an empty line: none                 4:1
 
-``trn_X_Xf.txt`` and ``trn_X_Y.txt``: either name stands for both. An entry of Y that is not zero is
-a label.
+``trn_X_Xf.txt`` and ``trn_X_Y.txt``: either name stands for both. Non-zero entries of Y are labels.
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ _DIALECT = Dialect(values_required=True, split=lambda line: (b"", line))
 
 
 def is_pair(path: str) -> bool:
-    """Tell whether a name is that of one of the two files."""
+    """Return whether this is the name of one of the two files."""
     return _SIDE.search(Path(path).name) is not None
 
 
 def sides_of(path: str) -> tuple[str, str]:
-    """Return the paths of features and labels for the name of one of them."""
+    """Return the paths of features and labels for the name of either file."""
     features, labels = (
         str(Path(path).with_name(_SIDE.sub(f"_X_{side}", Path(path).name))) for side in ("Xf", "Y")
     )
@@ -44,14 +43,14 @@ def sides_of(path: str) -> tuple[str, str]:
 
 
 def read_pair(path: str, resources: ExitStack, *, labels_required: bool = True) -> Contents:
-    """Open the two files; without `labels_required` that of the labels may be absent.
+    """Open the two files; without `labels_required`, the label file may be missing.
 
     Raises
     ------
     OSError
         If a file cannot be opened.
     FileFormatError
-        If a header is malformed or the rows differ in number; while reading, at a malformed row.
+        If a header is malformed or the numbers of rows differ; while reading, at a malformed row.
     """
     x_path, y_path = sides_of(path)
     rows, features, X = _open(x_path, "features", resources)
@@ -75,7 +74,7 @@ def read_pair(path: str, resources: ExitStack, *, labels_required: bool = True) 
 
 
 def _open(path: str, what: str, resources: ExitStack) -> tuple[int, int, Iterator[Piece]]:
-    """Numbers of rows and columns of one side, and its rows."""
+    """Return the numbers of rows and columns of one side, and its rows."""
     source = LineSource(path, open_pieces(path, resources))
     found = _HEADER.fullmatch(source.peek(_HEADER_BYTES).partition(b"\n")[0].rstrip(b"\r"))
     if found is None:
@@ -109,7 +108,7 @@ def _pieces(source: LineSource, declared: int, width: int) -> Iterator[Piece]:
 
 
 def _joined(X: Iterator[Piece], Y: Iterator[Piece]) -> Iterator[Piece]:
-    """Rows of both sides, which their headers say are as many."""
+    """Join the rows of both sides, whose headers declare equal numbers."""
     x = y = None
     while True:
         x = x if x is not None and x.n_rows else next(X, None)
@@ -119,7 +118,7 @@ def _joined(X: Iterator[Piece], Y: Iterator[Piece]) -> Iterator[Piece]:
         rows = min(x.n_rows, y.n_rows)
         yield Piece(_labels(y.slice(0, rows)), x.lines[:rows], x.slice(0, rows).features)
         x, y = x.slice(rows, x.n_rows), y.slice(rows, y.n_rows)
-    for _ in (*X, *Y):  # a side that is longer than its header says is found out where it ends
+    for _ in (*X, *Y):  # read to the end, which raises an error if a side is longer than declared
         pass
 
 

@@ -1,4 +1,4 @@
-"""Opening a data file of any format and iterating over it in chunks."""
+"""Opening of data files of any format, and iteration over them in chunks."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _ALL = 2**62
 
 
 class ExampleReader:
-    r"""A data file, open for reading: a context manager to iterate over once.
+    r"""A data file, open for reading: a context manager that can be iterated over once.
 
-    `open_examples` makes these.
+    `open_examples` creates these.
 
     Attributes
     ----------
     path : str
-        The file as errors name it; ``<stdin>`` for standard input.
+        The file name used in errors; ``<stdin>`` for standard input.
     format : str
         One of `labelgrove.data.FORMATS`.
     is_text : bool
@@ -53,7 +53,7 @@ class ExampleReader:
     labels_are_int : bool
         Whether the labels are integers rather than strings.
     declared_rows, declared_features, declared_labels : int or None
-        What the file says of itself, where it does.
+        Numbers declared by the file, if any.
 
     Examples
     --------
@@ -94,18 +94,17 @@ class ExampleReader:
         )
 
     def __iter__(self) -> Iterator[Examples]:
-        """Hand out the chunks in the file's order.
+        """Yield the chunks in file order.
 
         Raises
         ------
         FileFormatError
-            At the first malformed row, after all chunks before that row's, or if there is no
-            example at all.
+            At the first malformed row, after all earlier chunks, or if there are no examples.
         DataError
-            If the reader has been iterated over or closed before.
+            If the reader has already been iterated over or closed.
         """
         if self._chunks is None:
-            raise DataError(f"{self.path}: has been read or closed already; open it once more")
+            raise DataError(f"{self.path}: has already been read or closed; open it again")
         chunks, self._chunks = self._chunks, None
         return self._checked(chunks)
 
@@ -119,9 +118,9 @@ class ExampleReader:
 
     @property
     def share_read(self) -> float | None:
-        """How much of the file has been read, from 0 to 1, by its bytes; None if that is unknown.
+        """Share of the file's bytes read so far, from 0 to 1; None if unknown.
 
-        Of a compressed file the compressed bytes count.
+        For a compressed file, compressed bytes count.
         """
         return self._meter.share
 
@@ -152,23 +151,24 @@ def open_examples(
     ----------
     path : str or os.PathLike, or a data set of the package ``datasets``
         The file, or for the formats ``folder`` and ``mapped`` the folder; ``-`` is standard input.
-        Names ending in .gz or .xz are decompressed, and so is what begins like such a file. For
-        .npz and ``..._X_Xf.txt`` the name stands for a pair of files.
+        Files named .gz or .xz are decompressed, and so are files that begin like these. For .npz
+        and ``..._X_Xf.txt`` the name stands for a pair of files.
     format : str, optional
-        One of `labelgrove.data.FORMATS`. By default it is recognised by the name (.jsonl, .ndjson,
+        One of `labelgrove.data.FORMATS`. By default it is determined by the name (.jsonl, .ndjson,
         .json, .csv, .tsv, .ft, .fasttext, .parquet, .arrow, .feather, .xmlc, .svm, .svmlight,
         .libsvm, .npz, ..._X_Xf.txt, a folder) or else from the first lines.
     columns : Columns, optional
-        Which columns or keys hold text and labels, in the formats in which these have names: csv,
-        tsv, jsonl, parquet, arrow and data sets.
+        The columns or keys that hold text and labels, in formats that name them: csv, tsv, jsonl,
+        parquet, arrow and data sets.
     chunk_size : int
-        Rows in a chunk; only the last one, and those cut by `max_chunk_nnz`, have fewer.
+        Number of rows in a chunk; only the last chunk, and those cut by `max_chunk_nnz`, have
+        fewer.
     max_chunk_nnz : int
-        Features and labels (in a text: blocks of eight characters) that a chunk may hold; a row
-        with more of them is a chunk of its own.
+        Maximum number of features and labels in a chunk (of a text, each block of eight characters
+        counts as one feature); a row that exceeds it is a chunk of its own.
     labels_required : bool
-        Whether tables and JSON lines must have labels, and there must be the second of two files.
-        The other formats hold rows without labels anyway.
+        Whether tables and JSON lines must have labels, and pairs of files their label file. The
+        other formats allow rows without labels in any case.
 
     Returns
     -------
@@ -179,11 +179,12 @@ def open_examples(
     OSError
         If the file cannot be opened.
     FileFormatError
-        If the file is empty, its header malformed, its format unknown, or a column is not there.
+        If the file is empty, its header is malformed, its format is unknown, or a column is
+        missing.
     ParameterError
-        If a parameter is out of its domain, or `path` is none of these.
+        If a parameter is out of its domain, or `path` has the wrong type.
     MissingDependencyError
-        If Parquet or Arrow is to be read and pyarrow is not installed.
+        If the format is Parquet or Arrow and pyarrow is not installed.
 
     Examples
     --------
@@ -208,7 +209,7 @@ def open_examples(
         elif not isinstance(path, str | bytes | os.PathLike):
             raise ParameterError(
                 f"path is a {type(path).__name__}; expected the name of a file, or a data set of "
-                "the package datasets (of a DatasetDict one split); fit takes columns as they are"
+                "the package datasets (one split of a DatasetDict); pass columns to fit directly"
             )
         else:
             shown_path, chosen, contents = _opened(os.fsdecode(path), format, request)
@@ -246,9 +247,9 @@ def read_examples(
     OSError
         If the file cannot be opened.
     FileFormatError
-        At the first malformed row, or if there is no example.
+        At the first malformed row, or if there are no examples.
     ParameterError
-        If `format` is unknown, or `path` is no path.
+        If `format` is unknown, or `path` is not a path.
 
     Examples
     --------
@@ -273,7 +274,7 @@ def _is_integer(value: object) -> bool:
 
 @dataclass(frozen=True)
 class _Request:
-    """How a file is to be read."""
+    """Settings for reading a file."""
 
     columns: Columns
     labels_required: bool
@@ -282,7 +283,7 @@ class _Request:
 
 
 def _opened(name: str, format: str | None, request: _Request) -> tuple[str, str, Contents]:
-    """Name for messages, format and contents of a file."""
+    """Return the name for messages, the format and the contents of a file."""
     chosen = check_format(format) if format is not None else format_from_name(name)
     if chosen in UNSTREAMED:
         if name == "-":

@@ -1,4 +1,4 @@
-"""What the Extreme Classification Repository gives beside examples."""
+"""Other files of the Extreme Classification Repository: propensities and filters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PAIR = re.compile(rb"(\d{1,10})[ \t]+(\d{1,10})")
 
 
 def read_inverse_propensities(path: str | os.PathLike[str]) -> NDArray[np.float64]:
-    r"""Read official inverse propensities, such as ``inv_prop.txt``: a number a line, by label.
+    r"""Read official inverse propensities, such as ``inv_prop.txt``: one number per line and label.
 
     Parameters
     ----------
@@ -30,14 +30,14 @@ def read_inverse_propensities(path: str | os.PathLike[str]) -> NDArray[np.float6
     Returns
     -------
     ndarray of shape (L,)
-        That of label 0, of label 1, and so on.
+        One value per label, in order of label ids.
 
     Raises
     ------
     OSError
         If the file cannot be opened.
     FileFormatError
-        At a line that is no number from 1 on, or if there is none.
+        At a line that is not a number of at least 1, or if the file is empty.
 
     Examples
     --------
@@ -56,18 +56,20 @@ def read_inverse_propensities(path: str | os.PathLike[str]) -> NDArray[np.float6
         except ValueError:
             value = math.nan
         if not 1 <= value < math.inf:
-            raise FileFormatError(name, number, f"found {shown(line)}; expected a number from 1 on")
+            raise FileFormatError(
+                name, number, f"found {shown(line)}; expected a number of at least 1"
+            )
         found.append(value)
     return np.array(found)
 
 
 def read_filter_pairs(path: str | os.PathLike[str]) -> dict[int, tuple[int, ...]]:
-    r"""Read pairs of row and label that must not count, such as ``filter_labels_test.txt``.
+    r"""Read (row, label) pairs to be excluded, such as ``filter_labels_test.txt``.
 
     Parameters
     ----------
     path : str or os.PathLike
-        Plain, .gz or .xz: ``row label`` a line, both counted from 0.
+        Plain, .gz or .xz: lines of ``row label``, both counted from 0.
 
     Returns
     -------
@@ -79,7 +81,7 @@ def read_filter_pairs(path: str | os.PathLike[str]) -> dict[int, tuple[int, ...]
     OSError
         If the file cannot be opened.
     FileFormatError
-        At a line that is no pair of numbers, or if there is none.
+        At a line that is not a pair of numbers, or if the file is empty.
 
     Examples
     --------
@@ -103,7 +105,7 @@ def read_filter_pairs(path: str | os.PathLike[str]) -> dict[int, tuple[int, ...]
 
 
 def _lines(path: str) -> Iterator[tuple[int, bytes]]:
-    """Lines that are not empty, with their numbers; at least one."""
+    """Yield the non-empty lines with their numbers; raises an error if there are none."""
     empty = True
     with ExitStack() as resources:
         source = LineSource(path, open_pieces(path, resources))
@@ -113,4 +115,4 @@ def _lines(path: str) -> Iterator[tuple[int, bytes]]:
                     empty = False
                     yield number, stripped
     if empty:
-        raise FileFormatError(path, None, "the file is empty; expected a line for each entry")
+        raise FileFormatError(path, None, "the file is empty; expected one line per entry")

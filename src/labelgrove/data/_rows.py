@@ -1,4 +1,4 @@
-"""The slow path: parsing one sparse row, with a reason for everything that is refused."""
+"""The slow path: parsing of single sparse rows, with a reason for every refusal."""
 
 from __future__ import annotations
 
@@ -13,40 +13,40 @@ _SHOWN = 40
 
 
 class RowError(Exception):
-    """What is wrong with a row; the reader adds the place."""
+    """A defect of a row; the reader adds the place."""
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """Numbers of features and labels that the header declares, where there is one."""
+    """Numbers of features and labels declared by the header, if there is one."""
 
     features: int | None = None
     labels: int | None = None
 
     @property
     def feature_limit(self) -> int:
-        """Feature ids must be below this."""
+        """Exclusive upper bound on feature ids."""
         return MAX_ID + 1 if self.features is None else self.features
 
     @property
     def label_limit(self) -> int:
-        """Label ids must be below this."""
+        """Exclusive upper bound on label ids."""
         return MAX_ID + 1 if self.labels is None else self.labels
 
 
 def shown(token: bytes | str) -> str:
-    """`token` in quotes for a message, cut where it is long."""
+    """Quote a token for a message, truncated if it is long."""
     text = token.decode("utf-8", "backslashreplace") if isinstance(token, bytes) else token
     return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "...")
 
 
 def parse_labels(field: bytes, bounds: Bounds) -> tuple[int, ...]:
-    """Labels of ``1,5,3``, in that order, repetitions dropped; none if the field is empty.
+    """Parse labels such as ``1,5,3``, dropping repetitions; none if the field is empty.
 
     Raises
     ------
     RowError
-        If the field is anything else or a label is too large.
+        If the field is malformed or a label is too large.
     """
     if not field:
         return ()
@@ -62,7 +62,7 @@ def parse_labels(field: bytes, bounds: Bounds) -> tuple[int, ...]:
 def parse_feature_row(
     row: bytes, bounds: Bounds, values_required: bool
 ) -> tuple[list[int], list[float]]:
-    """Features of ``id:value id:value`` in order of their ids.
+    """Parse features ``id:value id:value`` and sort them by id.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def parse_feature_row(
 
 
 def _identifier(token: bytes, what: str, declared: int | None, context: bytes = b"") -> int:
-    """Read a feature or label id below what the header declares, or else up to MAX_ID."""
+    """Parse a feature or label id below the number declared by the header, or else up to MAX_ID."""
     if not token.isdigit():
         raise RowError(
             f"{shown(context or token)} is not a {what}; expected an integer from 0 to {MAX_ID}"
@@ -105,7 +105,7 @@ def _identifier(token: bytes, what: str, declared: int | None, context: bytes = 
 
 
 def _value(token: bytes, feature: int) -> float:
-    """Read a finite number that fits a float32."""
+    """Parse a finite number within the range of float32."""
     if not _NUMBER.fullmatch(token):
         if _NOT_FINITE.fullmatch(token):
             raise RowError(f"feature {feature} has the value {shown(token)}; expected a finite one")

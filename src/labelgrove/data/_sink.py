@@ -1,4 +1,4 @@
-"""Writing bytes: compressed as the name says, and moved into place once complete."""
+"""Writing of bytes, compressed according to the name and moved into place once complete."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ from labelgrove.data._open import split_compression
 def open_sink(path: str) -> Iterator[BinaryIO]:
     """Open a stream to write to; ``-`` is standard output.
 
-    A file appears, or takes the place of an older one, when the block is left without error;
-    otherwise nothing is left behind. What is no regular file (a pipe, a device) is written to
-    directly.
+    A file is created or replaced only when the block ends without error; otherwise nothing is
+    left behind. Anything that is not a regular file (a pipe, a device) is written to directly.
     """
     if path == "-":
         yield sys.stdout.buffer
@@ -37,7 +36,7 @@ def open_sink(path: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _replacement(target: Path) -> Iterator[BinaryIO]:
-    """Open a temporary file beside `target` that takes its place in the end."""
+    """Open a temporary file in the same folder, which replaces `target` at the end."""
     temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")  # short: names have a limit
     try:
         with temporary.open("xb") as raw:
@@ -57,7 +56,7 @@ def _compressed(raw: BinaryIO, path: str) -> Iterator[BinaryIO]:
     kind = split_compression(path)[1]
     with ExitStack() as resources:
         if kind == "gzip":
-            # No name and no time: the same examples give the same bytes.
+            # No name and no time, so that the same examples give the same bytes.
             member = gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0)
             yield cast(BinaryIO, resources.enter_context(member))
         elif kind == "xz":

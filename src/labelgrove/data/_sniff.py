@@ -1,4 +1,4 @@
-"""Which format a file has, from its name or, where that says nothing, from how it begins."""
+"""Detection of a file's format from its name or, failing that, from its first lines."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from labelgrove.data._npz import pair_of
 from labelgrove.data._open import split_compression
 from labelgrove.data._pair import is_pair, sides_of
 
-#: Names of the formats, as the argument `format` takes them.
+#: Names of the formats: the values of the argument `format`.
 FORMATS = (
     *("jsonl", "csv", "tsv", "fasttext", "annif", "folder", "parquet", "arrow"),
     *("xmlc", "xmlc-pair", "svmlight", "npz", "mapped"),
 )
 
-#: Formats that are read from files alone, which are not compressed once more.
+#: Formats that cannot be read from a stream, and whose files must not be compressed again.
 UNSTREAMED = ("npz", "parquet", "arrow", "folder", "xmlc-pair", "mapped")
 
 _SUFFIXES = {
@@ -47,7 +47,7 @@ _XMLC_ROW = re.compile(rb"(?:\d+(?:,\d+)*)?(?:[ \t]+\d+(?::\S*)?)*[ \t]*")
 
 
 def check_format(name: str) -> str:
-    """`name`, if it is one of FORMATS.
+    """Return `name` if it is one of FORMATS.
 
     Raises
     ------
@@ -60,14 +60,14 @@ def check_format(name: str) -> str:
 
 
 def format_from_name(path: str) -> str | None:
-    """Return the format that the name's suffix means, a .gz or .xz behind it left aside.
+    """Return the format denoted by the name's suffix, ignoring a final .gz or .xz.
 
-    A folder's format is mapped or folder.
+    The format of a folder is mapped or folder.
 
     Raises
     ------
     ParameterError
-        For .npz.gz and the like: such files are compressed inside.
+        For .npz.gz and the like: such files are compressed internally.
     """
     if path != "-" and Path(path).is_dir():
         return "mapped" if is_mapped(path) else "folder"
@@ -77,12 +77,12 @@ def format_from_name(path: str) -> str | None:
     suffix = Path(stem).suffix.lower()
     found = _SUFFIXES.get(suffix)
     if found in UNSTREAMED and compression:
-        raise ParameterError(f"{path}: expected a {suffix} file as it is, not compressed once more")
+        raise ParameterError(f"{path}: expected a {suffix} file that is not compressed again")
     return found
 
 
 def files_of(path: str) -> list[Path]:
-    """Return the files that a name stands for, resolved: one, a pair, or what is in a folder."""
+    """Return the resolved paths of the files that a name stands for: one, a pair or a folder's."""
     chosen, files = format_from_name(path), [path]
     if chosen in ("folder", "mapped"):
         return sorted(Path(path).resolve().iterdir())
@@ -94,15 +94,15 @@ def files_of(path: str) -> list[Path]:
 
 
 def format_from_content(source: LineSource, *, labels_required: bool = True) -> str:
-    """Return the format that the beginning of the file looks like.
+    """Guess the format from the beginning of the file.
 
-    Rows of numbers that both xmlc and svmlight may hold are taken for xmlc. Where no labels are
-    required, lines that look like nothing else are texts: fastText's, without labels.
+    Rows of numbers that are valid in both xmlc and svmlight are taken as xmlc. If no labels are
+    required, lines of no other format are taken as fastText texts without labels.
 
     Raises
     ------
     FileFormatError
-        If it looks like none.
+        If the content does not look like any format.
     """
     head = source.peek(_HEAD_BYTES)
     found = _looks_like(head)
@@ -112,14 +112,14 @@ def format_from_content(source: LineSource, *, labels_required: bool = True) -> 
         raise FileFormatError(
             source.path,
             1,
-            "neither the name nor the content tells the format; expected format to be one of "
-            f"{', '.join(FORMATS)}",
+            "the format cannot be determined from the name or the content; expected format to be "
+            f"one of {', '.join(FORMATS)}",
         )
     return found
 
 
 def is_annif(source: LineSource) -> bool:
-    """Tell whether a file of tabs begins as Annif's do, with text and URIs, and not with names."""
+    """Return whether a TSV file begins like Annif's, with text and URIs, not with column names."""
     first = source.peek(_HEAD_BYTES).lstrip().partition(b"\n")[0]
     return _ANNIF_ROW.match(first) is not None
 

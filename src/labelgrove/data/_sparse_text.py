@@ -1,4 +1,4 @@
-"""What XMLRepository and svmlight files have in common: ``labels id:value id:value ...`` rows."""
+"""Rows of ``labels id:value id:value ...``, common to XMLRepository and svmlight files."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Lines = list[tuple[int, bytes]]
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a format departs from the common row.
+    """How a format differs from the common row.
 
     Parameters
     ----------
     values_required : bool
         Whether a feature must have a value; otherwise ``id`` alone means 1.
     split : callable
-        From a row to its label field and its feature part; raises RowError.
+        Splits a row into its label field and its feature part; raises RowError.
     """
 
     values_required: bool
@@ -37,7 +37,7 @@ class Dialect:
 
 
 def parse_lines(lines: Lines, dialect: Dialect, bounds: Bounds, path: str) -> Iterator[Piece]:
-    """Rows of a block; the vectorised parser first, the careful one where it gives up.
+    """Parse the rows of a block with the vectorised parser, or with the slow one if that gives up.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def parse_lines(lines: Lines, dialect: Dialect, bounds: Bounds, path: str) -> It
 
 
 def parse_fast(lines: Lines, dialect: Dialect, bounds: Bounds) -> Piece:
-    """All rows at once; raises NotPlainError or RowError unless all are plain and right."""
+    """Parse all rows at once; raises NotPlainError or RowError unless all are plain and valid."""
     labels: list[tuple[int, ...]] = []
     rows: list[bytes] = []
     limit = bounds.label_limit
@@ -79,7 +79,7 @@ def parse_fast(lines: Lines, dialect: Dialect, bounds: Bounds) -> Piece:
 
 
 def parse_slow(lines: Lines, dialect: Dialect, bounds: Bounds) -> tuple[Piece, RowError | None]:
-    """Row by row; all rows up to the first malformed one, and what is wrong with that."""
+    """Parse row by row; return all rows before the first malformed one, and its error."""
     labels: list[tuple[int, ...]] = []
     ids: list[int] = []
     values: list[float] = []
@@ -107,7 +107,7 @@ def parse_slow(lines: Lines, dialect: Dialect, bounds: Bounds) -> tuple[Piece, R
 
 
 def numbered(first_line: int, data: bytes) -> Lines:
-    """Lines of a block with their numbers; tabs, which separate as blanks do, become blanks."""
+    """Number the lines of a block; tabs, which are also separators, become blanks."""
     return list(enumerate(data.replace(b"\t", b" ").split(b"\n"), first_line))
 
 

@@ -1,11 +1,11 @@
 """The multi-label svmlight (libsvm) format.
 
     3,17 1:0.5 21:1.25          labels, then features id:value
-    4:1 9:2                     no labels (so written by some programs)
-     4:1 9:2                    no labels (so written by others, and by this one)
-    # remark                    from # to the end of the line is skipped, and so are empty lines
+    4:1 9:2                     no labels (as written by some programs)
+     4:1 9:2                    no labels (as written by others, including this one)
+    # comment                   skipped from # to the end of the line, like empty lines
 
-Ids are taken as they stand, counted from 0 or from 1. A line that begins with a blank is a row
+Ids are used as they are, whether counted from 0 or from 1. A line that begins with a blank is a row
 without labels, even if nothing follows.
 """
 
@@ -25,13 +25,13 @@ def read_svmlight(source: LineSource) -> Contents:
     Raises
     ------
     FileFormatError
-        While reading, at every malformed row.
+        While reading, at the first malformed row.
     """
     return Contents(_pieces(source), is_text=False, labels_are_int=True)
 
 
 def split_row(line: bytes) -> tuple[bytes, bytes]:
-    """Label field and feature part."""
+    """Return the label field and the feature part."""
     field, _, row = line.partition(b" ")
     return (b"", line) if b":" in field else (field, row)
 
@@ -49,6 +49,6 @@ def _pieces(source: LineSource) -> Iterator[Piece]:
 
 
 def _without_remark(line: bytes) -> bytes:
-    """Return the line up to ``#``; nothing at all if the remark is all there is."""
+    """Return the line up to ``#``; empty if there is only a comment."""
     row, mark, _ = line.partition(b"#")
     return b"" if mark and not row.strip() else row

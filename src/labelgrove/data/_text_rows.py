@@ -1,4 +1,4 @@
-"""What the formats of labelled texts have in common: one a line, or the rows of a table."""
+"""Common parts of the formats of labelled texts, whether lines or rows of a table."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from labelgrove.data._columns import Columns, labels_of, text_of
 from labelgrove.data._lines import Block, LineSource
 from labelgrove.data._rows import RowError
 
-#: A piece of a table ends at so many rows or characters.
+#: A piece of a table ends at this many rows or characters.
 _ROWS = 1024
 _CHARACTERS = 1 << 23
 
-#: Labels and text of one line; raises RowError, or UnicodeDecodeError.
+#: Parses one line into labels and text; raises RowError or UnicodeDecodeError.
 ParseLine = Callable[[bytes], tuple[tuple[str, ...], str]]
 
 
 def decoded(parse: Callable[[str], tuple[tuple[str, ...], str]]) -> ParseLine:
-    """Let it parse lines of bytes."""
+    """Wrap a parser of strings so that it parses lines of bytes."""
     return lambda line: parse(line.decode("utf-8"))
 
 
 def text_pieces(source: LineSource, parse: ParseLine) -> Iterator[Piece]:
-    """Rows of all lines that are not empty, a piece for every block.
+    """Yield the rows of all non-empty lines, one piece per block.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def _parse_block(block: Block, parse: ParseLine) -> tuple[Piece, tuple[int, str]
 
 
 class Collected:
-    """Labelled texts that are to become a piece."""
+    """Collects labelled texts for a piece."""
 
     def __init__(self) -> None:
         self._labels: list[tuple[str, ...]] = []
@@ -89,7 +89,7 @@ class Collected:
         return len(self._labels) >= _ROWS or self._characters >= _CHARACTERS
 
     def take(self) -> Piece:
-        """Give the rows so far and begin anew."""
+        """Return the rows so far, and start again with none."""
         piece = Piece(self._labels, np.array(self._lines, np.int64), text=self._texts)
         self.__init__()  # type: ignore[misc]
         return piece
@@ -102,7 +102,7 @@ def record_pieces(
     text: tuple[str, ...],
     labels: tuple[str, ...],
 ) -> Iterator[Piece]:
-    """Rows with named values, numbered from 1.
+    """Yield pieces of rows with named values, numbered from 1.
 
     Raises
     ------

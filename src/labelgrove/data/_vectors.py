@@ -1,4 +1,4 @@
-"""Vectors of words or features that somebody else has learnt."""
+"""Pretrained vectors of words or features."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ _HEADER = re.compile(rb"\d{1,10} (\d{1,10})\s*")
 
 
 def read_vectors(path: str | PathLike[str]) -> dict[str, Vector] | Vector:
-    """Read vectors, to begin with in :class:`~labelgrove.EmbeddingClassifier`.
+    """Read pretrained vectors, to initialise an :class:`~labelgrove.EmbeddingClassifier`.
 
     Parameters
     ----------
     path : str or os.PathLike
-        Words and their vectors as text, as word2vec, fastText and GloVe have them: one word a line
-        and its numbers behind it, spaces between, perhaps under a first line of two numbers; plain
-        or .gz or .xz. Or a ``.safetensors`` file that holds one array of two dimensions, which
-        needs ``pip install "labelgrove[embeddings]"``.
+        A text file of words and their vectors, as used by word2vec, fastText and GloVe: one word
+        per line, followed by its numbers, separated by spaces, with an optional first line of two
+        numbers; plain, .gz or .xz. Or a ``.safetensors`` file that holds one two-dimensional array,
+        which needs ``pip install "labelgrove[embeddings]"``.
 
     Returns
     -------
     dict of str to ndarray, or ndarray
-        By word, in the order of the file; the first of a word that occurs twice. Of a
-        ``.safetensors`` file float32, shape (n_features, dimension): by column.
+        Vectors by word, in file order; for a repeated word, the first. For a ``.safetensors``
+        file, a float32 array of shape (n_features, dimension): vectors by column.
 
     Raises
     ------
     FileFormatError
-        A line that is no word with as many numbers as the others, or a file without one array of
-        two dimensions.
+        A line is not a word with as many numbers as the others, or the file does not hold exactly
+        one two-dimensional array.
     OSError
         If the file cannot be read.
     """
@@ -63,21 +63,23 @@ def _words(path: str) -> dict[str, Vector]:
                 word, vector = _entry(path, number, fields, size)
                 found.setdefault(word, vector)
     if not found:
-        raise FileFormatError(path, None, "there is not a single vector in this file")
+        raise FileFormatError(path, None, "there are no vectors in this file")
     return found
 
 
 def _entry(path: str, number: int, fields: list[bytes], size: int) -> tuple[str, Vector]:
-    # A word may itself hold spaces: the numbers are the last fields.
+    # A word may itself contain spaces: the numbers are the last fields.
     try:
         word = b" ".join(fields[:-size]).decode() if 0 < size < len(fields) else ""
-        with np.errstate(over="ignore"):  # to infinity, which is refused
+        with np.errstate(over="ignore"):  # gives infinity, which is refused below
             vector = np.array(fields[-size:], np.float32) if word else None
     except ValueError:
         vector = None
     if vector is None or not np.isfinite(vector).all():
         raise FileFormatError(
-            path, number, f"expected a word in UTF-8 and {max(size, 1)} finite numbers, with spaces"
+            path,
+            number,
+            f"expected a word in UTF-8 and {max(size, 1)} finite numbers, separated by spaces",
         )
     return word, vector
 
@@ -90,7 +92,7 @@ def _array(path: str) -> Vector:
             tables = [name for name, shape in shapes.items() if len(shape) == 2]
             array: Any = file.get_tensor(tables[0]) if len(tables) == 1 else None
     except (safetensors.SafetensorError, TypeError) as error:
-        raise FileFormatError(path, None, f"this is no safetensors file ({error})") from error
+        raise FileFormatError(path, None, f"not a safetensors file ({error})") from error
     if array is None or array.dtype.kind != "f":
         expected = "expected one of two dimensions, of floats"
         raise FileFormatError(path, None, f"found arrays of shapes {shapes}; {expected}")

@@ -1,4 +1,4 @@
-"""How each format spells rows: blocks of bytes from checked features, texts and labels."""
+"""Formatting of rows: blocks of bytes from checked features, texts and labels."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Labels = list[tuple[Any, ...]]
 
 
 def xmlc_blocks(X: csr_array, labels: Labels) -> Iterator[bytes]:
-    """Spell the header, then the rows."""
+    """Format the header, then the rows."""
     width = 1 + max((label for row in labels for label in row), default=-1)
     yield f"{X.shape[0]} {X.shape[1]} {width}\n".encode()
     yield from sparse_blocks(X, labels)
 
 
 def sparse_blocks(X: csr_array, labels: Labels) -> Iterator[bytes]:
-    """Spell rows of ``1,5 0:0.5 7:1``, as xmlc and svmlight have in common."""
+    """Format rows as ``1,5 0:0.5 7:1``, common to xmlc and svmlight."""
     for start in range(0, len(labels), _ROWS_PER_BLOCK):
         stop = min(start + _ROWS_PER_BLOCK, len(labels))
         low, high = int(X.indptr[start]), int(X.indptr[stop])
@@ -44,10 +44,10 @@ def sparse_blocks(X: csr_array, labels: Labels) -> Iterator[bytes]:
 
 
 def format_floats(values: NDArray[np.float32]) -> list[str]:
-    """Spell float32 by the shortest decimals that give back exactly these when read.
+    """Format float32 values as the shortest decimals that round-trip exactly.
 
-    Reading rounds twice, to float64 and then to float32. For a handful of all float32 that lands
-    beside the number whose shortest decimal it was; those are written with float64's digits.
+    Reading rounds twice, to float64 and then to float32. For a handful of float32 values, this
+    gives a neighbouring number; those are written with the digits of a float64.
     """
     distinct, place = np.unique(values.view(np.uint32), return_inverse=True)
     numbers = distinct.view(np.float32)
@@ -60,12 +60,12 @@ def format_floats(values: NDArray[np.float32]) -> list[str]:
 
 
 def fasttext_blocks(texts: list[str], labels: Labels) -> Iterator[bytes]:
-    """Spell rows of ``__label__a __label__b text``."""
+    """Format rows as ``__label__a __label__b text``."""
     for row, (text, names) in enumerate(zip(texts, labels, strict=True)):
         line = " ".join([*(f"{PREFIX}{name}" for name in names), text])
         if not _survives(line, names, text):
             raise DataError(
-                f"row {row}: fastText's format cannot hold these labels and this text; expected "
+                f"row {row}: the fastText format cannot hold these labels and this text; expected "
                 "labels without blanks, and text without line breaks and without words that begin "
                 f"with {PREFIX}"
             )
@@ -73,7 +73,7 @@ def fasttext_blocks(texts: list[str], labels: Labels) -> Iterator[bytes]:
 
 
 def _survives(line: str, names: tuple[Any, ...], text: str) -> bool:
-    """Whether reading the line gives back these labels and this text."""
+    """Return whether reading the line restores these labels and this text."""
     if "\n" in line:
         return False
     try:
@@ -83,7 +83,7 @@ def _survives(line: str, names: tuple[Any, ...], text: str) -> bool:
 
 
 def jsonl_blocks(texts: list[str], labels: Labels) -> Iterator[bytes]:
-    """Spell rows of ``{"text": ..., "labels": [...]}``."""
+    """Format rows as ``{"text": ..., "labels": [...]}``."""
     for row, (text, names) in enumerate(zip(texts, labels, strict=True)):
         if "" in names:
             raise DataError(f"row {row}: a label is an empty string; expected a name")
@@ -96,6 +96,4 @@ def _utf8(line: str, row: int) -> bytes:
         return line.encode("utf-8")
     except UnicodeEncodeError as error:
         half = shown(line[error.start])
-        raise DataError(
-            f"row {row}: {half} is half of a surrogate pair; expected characters"
-        ) from None
+        raise DataError(f"row {row}: {half} is a lone surrogate; expected characters") from None

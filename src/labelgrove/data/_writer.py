@@ -1,4 +1,4 @@
-"""Writing examples to a file of any format."""
+"""Writing of examples to files."""
 
 from __future__ import annotations
 
@@ -35,15 +35,16 @@ def write_examples(
     labels: Sequence[Collection[int | str]],
     format: str | None = None,
 ) -> None:
-    """Write labelled examples; a reader of the same format gives them back exactly.
+    """Write labelled examples, so that reading the file restores them exactly.
 
-    (But for fastText's, which does not keep blanks around a text.)
+    (The fastText format, however, drops blanks around a text.)
 
     Parameters
     ----------
     path : str or os.PathLike
-        The file, which is replaced only when all is written; ``-`` is standard output. Names in
-        .gz and .xz are compressed. For npz, NAME.npz stands for NAME.X.npz and NAME.Y.npz.
+        The file, which is replaced only once everything is written; ``-`` is standard output.
+        Files named .gz or .xz are compressed. For npz, NAME.npz stands for NAME.X.npz and
+        NAME.Y.npz.
     X_or_text : sparse matrix, array of shape (n, d), or sequence of n str
         Features (written as float32) or texts.
     labels : sequence of n collections
@@ -51,13 +52,13 @@ def write_examples(
         Repetitions are dropped.
     format : str, optional
         ``jsonl`` or ``fasttext`` for texts, ``xmlc``, ``svmlight`` or ``npz`` for features. By
-        default what the name means, or else jsonl and xmlc.
+        default the format denoted by the name, or else jsonl or xmlc.
 
     Raises
     ------
     DataError
-        If there is no row, the lengths differ, a value or label cannot be written in this
-        format, or the format is one of texts and features are given, or the reverse.
+        If there are no rows, the lengths differ, a value or label cannot be written in this
+        format, or the format is for texts and features are given, or vice versa.
     ParameterError
         If `format` or `path` is out of its domain.
     OSError
@@ -138,7 +139,7 @@ def _checked_texts(texts: Any, n_rows: int) -> list[str]:
 
 
 def _checked_features(X: Any, n_rows: int) -> csr_array:
-    """CSR of finite float32, ids sorted and unique."""
+    """Convert to CSR of finite float32, with sorted and unique ids."""
     matrix = _matrix(X)
     _check_length(matrix.shape[0], n_rows)
     if matrix.shape[1] > MAX_ID + 1:
@@ -163,7 +164,7 @@ def _matrix(X: ArrayLike | Any) -> csr_array:
     try:
         dense = np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError):
-        raise DataError("X holds something that is no number; expected features") from None
+        raise DataError("X holds something that is not a number; expected features") from None
     if dense.ndim != 2:
         raise DataError(f"X has {dense.ndim} dimensions; expected 2")
     return csr_array(dense)
@@ -171,11 +172,13 @@ def _matrix(X: ArrayLike | Any) -> csr_array:
 
 def _check_length(found: int, labels: int) -> None:
     if found != labels:
-        raise DataError(f"found {found} examples and {labels} rows of labels; expected as many")
+        raise DataError(
+            f"found {found} examples and {labels} rows of labels; expected the same number"
+        )
 
 
 def _checked_labels(labels: Sequence[Collection[int | str]], as_int: bool) -> Labels:
-    """Check labels: a tuple a row, without repetitions, of integers, or integers and strings."""
+    """Check labels and return one tuple per row, without repetitions."""
     if isinstance(labels, str | bytes) or not len(labels):
         raise DataError("found no rows of labels; expected at least one example")
     rows: Labels = []

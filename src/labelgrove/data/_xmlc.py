@@ -1,13 +1,13 @@
 """The format of the Extreme Classification Repository.
 
-    N D K                       numbers of rows, features and labels; this line may be absent
+    N D K                       numbers of rows, features and labels; this line is optional
     3,17 0:0.5 21:1.25          labels, then features id:value
      4:1 9                      no labels: a blank comes first; 9 alone means 9:1
 
-Ids count from 0. Blanks or tabs separate. A line of exactly three non-negative integers at the
-top is the header, even where it might be a row of one label and two features without values. An
-empty line is an error, save at the end of the file: since rows are often matched by position
-with another file, none must be skipped in silence.
+Ids count from 0. The separators are blanks or tabs. If the first line consists of exactly three
+non-negative integers, it is the header, even if it could be a row of one label and two features
+without values. An empty line is an error, except at the end of the file: rows are often matched by
+position with another file, so none may be skipped silently.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from labelgrove.data._rows import Bounds, RowError, shown
 from labelgrove.data._sparse_text import Dialect, Lines, numbered, parse_lines
 
 _HEADER = re.compile(rb"(\d+)[ \t]+(\d+)[ \t]+(\d+)[ \t]*\r?")
-_HEADER_BYTES = 4096  # a header is far shorter than what is looked at
+_HEADER_BYTES = 4096  # far more than the length of a header
 _MAX_DIGITS = 19
 
 
@@ -33,8 +33,8 @@ def read_xmlc(source: LineSource) -> Contents:
     Raises
     ------
     FileFormatError
-        If the header declares more than ids can count; while reading, at every malformed row,
-        and at the end if the number of rows is not the header's.
+        If the header declares more features or labels than there can be ids; while reading, at the
+        first malformed row, and at the end if the number of rows differs from the header's.
     """
     header = match_header(source.peek(_HEADER_BYTES))
     if header is None:
@@ -64,7 +64,7 @@ def match_header(head: bytes) -> tuple[bytes, bytes, bytes] | None:
 
 
 def split_row(line: bytes) -> tuple[bytes, bytes]:
-    """Label field and feature part; raises RowError if the line is empty."""
+    """Return the label field and the feature part; raises RowError if the line is empty."""
     if not line:
         raise RowError(
             "the line is empty; expected an example (one without labels and features is a line of "
@@ -89,7 +89,7 @@ def _count(path: str, digits: bytes) -> int:
 
 def _pieces(source: LineSource, bounds: Bounds, declared_rows: int | None) -> Iterator[Piece]:
     rows = last_line = 0
-    empty: Lines = []  # empty lines met last: an error as soon as something follows them
+    empty: Lines = []  # the first trailing empty line, an error as soon as another row follows
     for first_line, data in source.blocks():
         lines = numbered(first_line, data)
         last_line = lines[-1][0]
@@ -97,7 +97,7 @@ def _pieces(source: LineSource, bounds: Bounds, declared_rows: int | None) -> It
             del lines[0]
         trailing = _trailing_empty(lines)
         if empty and trailing < len(lines):
-            lines, trailing = empty[:1], 0  # parsed for the sake of its error
+            lines, trailing = empty[:1], 0  # parse the empty line to raise its error
         for piece in parse_lines(lines[: len(lines) - trailing], DIALECT, bounds, source.path):
             rows += piece.n_rows
             yield piece
@@ -112,7 +112,7 @@ def _pieces(source: LineSource, bounds: Bounds, declared_rows: int | None) -> It
 
 
 def _trailing_empty(lines: Lines) -> int:
-    """How many lines at the end of `lines` are empty."""
+    """Return the number of empty lines at the end of `lines`."""
     count = 0
     while count < len(lines) and not lines[-1 - count][1]:
         count += 1

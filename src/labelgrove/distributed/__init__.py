@@ -1,4 +1,4 @@
-"""Learning and predicting with more data than memory, on one machine or many."""
+"""Learning and prediction with more data than fits in memory, on one machine or many."""
 
 from labelgrove.distributed._executors import client
 from labelgrove.distributed._fit import LEAST_MEMORY, fit

@@ -1,4 +1,4 @@
-"""Who runs tasks: anything with the `submit` of `concurrent.futures.Executor`, or Dask."""
+"""Executors of tasks: anything with the `submit` of `concurrent.futures.Executor`, or Dask."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from labelgrove._optional import optional
 Lost = tuple[type[BaseException], ...]
 
 TRIES = 20
-"""Times that a task is handed in before it is thought to be what kills its workers."""
+"""Number of times that a task is submitted before it is assumed to be killing its workers."""
 
 
 def client(address: str) -> Any:
@@ -31,11 +31,11 @@ def client(address: str) -> Any:
     Raises
     ------
     MissingDependencyError
-        Without Dask.
+        If Dask is not installed.
     ParameterError
-        If this is no address.
+        If this is not an address.
     OSError
-        If there is no scheduler.
+        If there is no scheduler at this address.
     """
     try:
         return _dask().Client(address)
@@ -48,19 +48,19 @@ def _dask() -> Any:
 
 
 def resolved(given: Any) -> tuple[Executor, Lost]:
-    """What runs tasks, and what it raises where a worker was lost with one."""
+    """Return an executor, and the exceptions that it raises when a worker is lost."""
     if hasattr(given, "get_executor"):
         return given.get_executor(pure=False), (_dask().KilledWorker,)
     if not hasattr(given, "submit"):
         raise ParameterError(
             f"executor is a {type(given).__name__}; expected a concurrent.futures.Executor, a "
-            "client of Dask, or None"
+            "Dask client, or None"
         )
     return given, ()
 
 
 def result_of(task: Callable[[], Any], future: Future[Any], executor: Executor, lost: Lost) -> Any:
-    """Wait for a task; one that was lost with its worker is handed in again."""
+    """Wait for a task, and resubmit it if its worker is lost."""
     for _ in range(1, TRIES):
         try:
             return future.result()

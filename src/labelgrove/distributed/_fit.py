@@ -1,4 +1,4 @@
-"""Training from a data set on disk by tasks, here or anywhere, in little memory."""
+"""Training on a data set on disk in tasks, run locally or anywhere, with little memory."""
 
 from __future__ import annotations
 
@@ -56,16 +56,16 @@ from labelgrove.trees import LabelTree
 
 DEFAULT_MEMORY = 2 << 30
 LEAST_MEMORY = 500 * 10**6
-"""Bytes that `fit` asks for at least."""
+"""Minimum of the parameter ``memory`` of `fit`, in bytes."""
 _ALONE = 256 << 20
-"""What Python and its packages take before anything is learnt."""
+"""Memory of Python and its packages before anything is learnt."""
 
 _VECTOR_BYTES = 40
-"""For each cell of a label's rows, while label vectors are made."""
+"""Memory per entry of a label's rows while label vectors are computed."""
 _TEXT_BYTES = 64
-"""For each byte of a text, while its features are counted."""
+"""Memory per byte of text while features are counted."""
 _SHARE_OF_TEXTS = 0.25
-"""What turning texts into rows takes, by what learning from these does."""
+"""Time to turn texts into rows, relative to the time to learn from these."""
 
 Tell = Callable[[float], None]
 Model = TypeVar("Model", PLTClassifier, TextClassifier)
@@ -80,32 +80,32 @@ def fit(
     executor: Any = None,
     progress: Tell | None = None,
 ) -> Model:
-    r"""Learn a batch model from a data set on disk that may be larger than memory.
+    r"""Train a batch model on a data set on disk that may be larger than memory.
 
-    The file is byte for byte what ``model.fit(dataset.X, dataset.labels).save(output)`` writes, or
-    ``fit(dataset.text, dataset.labels)``, whatever the memory, the executor and the number of
-    workers. The work is cut into tasks that read the data set by its path and leave their results
-    in a hidden folder beside the output; after a stop, however sudden, the same call goes on with
-    the tasks that are not done.
+    The model file is byte for byte the same as from ``model.fit(dataset.X,
+    dataset.labels).save(output)``, or with ``dataset.text``, whatever the memory, the executor and
+    the number of workers. The work is split into tasks that read the data set by path and write
+    their results to a hidden folder next to the output. After an interruption, however sudden, the
+    same call resumes with the unfinished tasks.
 
     Parameters
     ----------
-    model : PLTClassifier, or TextClassifier of one
-        Its parameters; it is not changed. ``n_jobs`` is the number of threads of a task.
+    model : PLTClassifier, or TextClassifier with one
+        Sets the parameters; it is not changed. ``n_jobs`` is the number of threads per task.
     dataset : str or os.PathLike
-        A folder that `labelgrove.data.convert` has written, with texts for a TextClassifier.
+        A folder written by `labelgrove.data.convert`, with texts for a TextClassifier.
     output : str or os.PathLike
-        The model file. Its folder takes about twice the size of the model, the label vectors, and
-        twice the rows that texts become, meanwhile; with an executor on other machines, they must
-        see it and the data set under the same paths.
+        The model file. During training its folder temporarily needs space for about twice the
+        model, the label vectors, and twice the rows made from texts. Executors on other machines
+        must see it and the data set under the same paths.
     memory : int
-        Bytes that a process may take; what it has mapped from files, which the system takes back
-        when it needs to, does not count. With an executor this is for each of its workers: one
-        that runs several tasks at once takes as many times more.
+        Memory limit of a process, in bytes, not counting mapped files, whose pages the system can
+        reclaim. With an executor, it is the limit of each worker; one that runs several tasks at
+        once needs as many times more.
     executor : concurrent.futures.Executor or dask.distributed.Client, optional
-        Runs the tasks. By default they run here, one after another.
+        Runs the tasks. By default they run in this process, one after another.
     progress : callable, optional
-        Called now and then with the share of the work that is done, from 0 to 1.
+        Called from time to time with the share of the work done so far, from 0 to 1.
 
     Returns
     -------
@@ -115,19 +115,19 @@ def fit(
     Raises
     ------
     ParameterError
-        If a parameter is out of its domain, or asks for what needs all examples at once:
-        ``second_stage``, ``online_ready``, ``solver="adagrad"``, ``names`` and `HashedText`, or
-        for embeddings by a function, which is no part of a file.
+        If a parameter is out of its domain, or requires all examples at once (``second_stage``,
+        ``online_ready``, ``solver="adagrad"``, ``names`` and `HashedText`), or if embeddings are
+        computed by a function, which cannot be stored in a file.
     DataError
-        If the data set cannot be used, or has been replaced meanwhile.
+        If the data set cannot be used, or has been replaced in the meantime.
     ModelFileError
-        If the output is a folder, or another thing that no file may replace.
+        If the output is a folder, or anything else that a file cannot replace.
     LabelGroveError
         If another process is writing the same file.
     OSError
         If a file cannot be read or written.
     KeyboardInterrupt
-        On Ctrl-C; the same call goes on.
+        On Ctrl-C; the same call resumes.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def fit(
     memory = integer("memory", memory, LEAST_MEMORY, 2**60)
     target = Path(os.fsdecode(output)).absolute()
     if target.exists() and not target.is_file():
-        raise ModelFileError(f"{target}: a model can only replace an ordinary file")
+        raise ModelFileError(f"{target}: a model can only replace a regular file")
     source = open_dataset(dataset, verify=False)
     run = _Run(learner, front, source, target, memory, executor, progress)
     with held_back() as interrupts:
@@ -155,7 +155,7 @@ def fit(
 
 
 class _Run:
-    """One call of `fit`, or what is left of it."""
+    """One call of `fit`, which may resume an earlier one."""
 
     def __init__(
         self,
@@ -185,18 +185,18 @@ class _Run:
         options = self._options.to_dict()
         width, text = header.width, None
         if front is not None:
-            begun = clone(front)  # tasks are given one that is small
+            begun = clone(front)  # tasks get one without counts, which is small
             text, _ = begun.state()
             width = begun.rows([], 1).n_features
         self._job = Job(str(data), header, str(work), options, width, text, 0, memory - _ALONE)
 
     def stop(self) -> None:
-        """End soon, with a KeyboardInterrupt."""
+        """Stop soon, with a KeyboardInterrupt."""
         self._stopped = True
         self._core_progress.stop()
 
     def finish(self) -> None:
-        """Do all that is not done, and write the model."""
+        """Run all unfinished stages, and write the model."""
         with self._unfinished:
             self._begin()
             self._know_labels()
@@ -207,7 +207,7 @@ class _Run:
             self._unfinished.remove()
 
     def _begin(self) -> None:
-        """Keep the folder of an earlier call if that was the same."""
+        """Keep the folder of an earlier call if its request was the same."""
         parameters = self._model.get_params(deep=False)
         given = parameters["tree"]
         if isinstance(given, LabelTree):
@@ -220,7 +220,7 @@ class _Run:
             "job": asdict(self._job),
         }
         self._unfinished.begin(request)
-        # A folder of this request's own: a worker may be late with a result of another call.
+        # Each request has its own folder, as a late worker may still write for an earlier one.
         digest = hashlib.sha256(json.dumps(request).encode()).hexdigest()[:16]
         work = self._unfinished.path / digest
         work.mkdir(exist_ok=True)
@@ -229,7 +229,7 @@ class _Run:
     # --- stages ------------------------------------------------------------------------------
 
     def _know_labels(self) -> None:
-        """Give labels their ids, in the order in which they first occur."""
+        """Assign ids to labels in order of first occurrence."""
         rows = self._dataset.labels
         raw, ids = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
         for begin in range(0, len(rows.ids), RUN):
@@ -264,7 +264,7 @@ class _Run:
             leave(self._job / name, arrays)
 
     def _read_texts(self) -> None:
-        """Turn texts into rows: count their features, then weigh these by all counts."""
+        """Turn texts into rows: count their features, then weight these by the total counts."""
         job, front, texts = self._job, self._front, self._dataset.text
         if front is None or texts is None or is_done(job / "rows"):
             return
@@ -325,7 +325,7 @@ class _Run:
         )
 
     def _label_ranges(self) -> list[tuple[int, int]]:
-        """Labels one after another, as many together as fit into the memory."""
+        """Split the labels into ranges that fit into memory."""
         cells = np.zeros(self._job.n_labels, np.int64)
         for ends, ids, sizes in Source(self._job).runs():
             of_rows = np.repeat(sizes, np.diff(ends))
@@ -365,14 +365,14 @@ class _Run:
             self._model.save(self._target)
         else:
             text_classifier(self._model, front_end(job)).save(self._target)
-        self._model._learned = None  # maps files that go now
+        self._model._learned = None  # it maps files that are about to be deleted
 
     # --- running tasks -----------------------------------------------------------------------
 
     def _run(
         self, tasks: Sequence[tuple[Path, Callable[[], None]]], span: tuple[float, float]
     ) -> None:
-        """Run the tasks whose results are not there."""
+        """Run the tasks whose results do not exist."""
         todo = [task for folder, task in tasks if not is_done(folder)]
         done, (begin, end) = len(tasks) - len(todo), span
 
@@ -412,7 +412,7 @@ class _Run:
 
 
 class _Assembled:
-    """Stands in for an engine whose arrays are all that is wanted."""
+    """Stands in for an engine of which only the arrays are needed."""
 
     can_learn = False
 
@@ -420,20 +420,20 @@ class _Assembled:
         self._arrays = arrays
 
     def save(self, for_prediction: bool, *, streamed: bool = False) -> dict[str, Any]:
-        """What a file holds of it."""
+        """Return the arrays for the model file."""
         del for_prediction, streamed
         return self._arrays
 
 
 def _ranges(sizes: npt.NDArray[np.int64], most: int) -> list[tuple[int, int]]:
-    """Cut what has these sizes into ranges of about so much."""
+    """Split items of these sizes into ranges with sums of about `most`."""
     part = np.cumsum(sizes) // most
     begins = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist()]
     return list(zip(begins, [*begins[1:], len(sizes)], strict=True))
 
 
 def _parts(model: Model) -> tuple[PLTClassifier, TextFeatures | None]:
-    """A classifier and a front end that have learnt nothing."""
+    """Return a classifier and a front end that have learnt nothing."""
     if isinstance(model, PLTClassifier):
         learner = clone(model)
         learner.vocabulary_ = model.vocabulary_
@@ -449,8 +449,8 @@ def _parts(model: Model) -> tuple[PLTClassifier, TextFeatures | None]:
         )
     if not isinstance(front, TextFeatures) or callable(front.embeddings):
         raise ParameterError(
-            "a HashedText, or embeddings by a function: expected TextFeatures without, for texts "
-            "that are learnt in pieces"
+            "the front end is a HashedText or computes embeddings with a function: expected "
+            "TextFeatures without these, for texts that are learnt in pieces"
         )
     if model.names is not None:
         raise ParameterError(
@@ -461,11 +461,11 @@ def _parts(model: Model) -> tuple[PLTClassifier, TextFeatures | None]:
 
 
 def _check(model: PLTClassifier, front: TextFeatures | None, dataset: Dataset) -> None:
-    """Refuse what needs all examples in memory."""
+    """Refuse parameters that require all examples in memory."""
     if front is None and dataset.X is None:
         raise DataError(
-            f"{dataset.path}: holds texts; expected features, as of a file in the format libsvm, "
-            "or a TextClassifier"
+            f"{dataset.path}: holds texts; expected features, such as from a libsvm file, or a "
+            "TextClassifier"
         )
     if front is not None and dataset.X is not None:
         raise DataError(f"{dataset.path}: holds features; expected texts, or a PLTClassifier")

@@ -1,4 +1,4 @@
-"""How the nodes of a tree are dealt out: what is learnt together, and what that takes."""
+"""Partition of a tree's nodes into units that are learnt together, and their memory needs."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import numpy.typing as npt
 from labelgrove.distributed._tasks import Job, Source, leave, left
 
 _SHARES, _LEAST = 64, 1 << 24
-"""No unit has more than this share of a tree's work, but for single nodes; least work to share."""
+"""Maximum work of a unit of several nodes: 1/_SHARES of the tree's work, but at least _LEAST."""
 
 Numbers = npt.NDArray[np.int64]
 
 
 def plan_units(job: Job, number: int, threads: int) -> None:
-    """Cut a tree into units, each learnt by one task.
+    """Split a tree into units, each learnt by one task.
 
-    A unit is some whole subtrees beside one another, that take little enough memory together and
-    are no large share of the work; or one of the nodes above. The first one has the root, for which
-    all rows count. Where the cuts are changes nothing about what is learnt.
+    A unit is either a group of whole subtrees that together fit into memory and are not too large
+    a share of the work, or one of the nodes above these. The first unit has the root, for which all
+    rows count. The partition does not affect what is learnt.
     """
     parents, labels = left(job / f"tree-{number}", "parents", "labels")
     up = parents.astype(np.int64)
@@ -43,9 +43,9 @@ def plan_units(job: Job, number: int, threads: int) -> None:
 
 
 def needed(rows: Numbers, cells: Numbers, width: int, threads: int) -> Numbers:
-    """The bytes that learning a node and all below it takes, at most.
+    """Return an upper bound on the bytes needed to learn a node and everything below it.
 
-    A row is 8 bytes a cell, once as it was read and once renumbered for a node; learning 32
+    A row takes 8 bytes per entry, once as read and once renumbered for a node. Learning 32
     children at once takes 4 bytes for each of them and every row, and every feature.
     """
     alone: Numbers = 8 * cells + 170 * rows + 136 * np.minimum(cells, width)
@@ -53,7 +53,7 @@ def needed(rows: Numbers, cells: Numbers, width: int, threads: int) -> Numbers:
 
 
 def _sizes(job: Job, up: Numbers, labels: npt.NDArray[Any]) -> tuple[Numbers, Numbers]:
-    """By node, the rows that have a label below it, and the cells of these rows."""
+    """Return for each node the number of rows with a label below it, and of their entries."""
     leaf_of = np.zeros(job.n_labels, np.int64)
     leaves = np.flatnonzero(labels < job.n_labels)
     leaf_of[labels[leaves]] = leaves
@@ -74,7 +74,7 @@ def _sizes(job: Job, up: Numbers, labels: npt.NDArray[Any]) -> tuple[Numbers, Nu
 
 
 def _summed_up(work: Numbers, up: Numbers) -> Numbers:
-    """By node, the work of all nodes below it and its own."""
+    """Return for each node the total work of it and all nodes below it."""
     below, depth = work.copy(), _depths(up)
     for level in range(int(depth.max()), 0, -1):
         at = np.flatnonzero(depth == level)
@@ -99,7 +99,7 @@ def _units(
     memory: int,
     share: int,
 ) -> list[tuple[Numbers, int]]:
-    """The nodes of every unit, and what it takes."""
+    """Return the nodes and the memory needs of every unit."""
     root_of = _whole_above(up, is_whole)
     alone = np.flatnonzero(inner & (root_of < 0))
     first = alone[alone <= 1]
@@ -121,7 +121,7 @@ def _units(
 
 
 def _whole_above(up: Numbers, is_whole: npt.NDArray[np.bool_]) -> Numbers:
-    """By node, the highest one at or above it that is learnt with all below it; -1 for none."""
+    """Return for each node its highest ancestor-or-self that heads a whole subtree; -1 if none."""
     found, at = np.full(len(up), -1), np.arange(len(up))
     while True:
         found = np.where(is_whole[at], at, found)

@@ -1,4 +1,4 @@
-"""Prediction and evaluation on a data set that may be larger than memory, here or anywhere."""
+"""Prediction and evaluation on a data set that may be larger than memory, locally or anywhere."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from labelgrove.metrics._inputs import check_k
 from labelgrove.models import TextClassifier, load
 
 ROWS = 8192
-"""Of a task."""
+"""Rows per task."""
 
 _AHEAD = 256
-"""Tasks that are handed in before the first of them is asked for."""
+"""Number of tasks submitted ahead of the result being waited for."""
 
 Found = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 Answer = tuple[tuple[Any, Any, Any], Any]
@@ -44,34 +44,35 @@ def predict_topk(
     start: int = 0,
     executor: Any = None,
 ) -> Iterator[Found]:
-    """Predict the best labels of all rows of a data set on disk, some thousand rows at a time.
+    """Predict the best labels of all rows of a data set on disk, a few thousand rows at a time.
 
     Parameters
     ----------
     model : str or os.PathLike
         A model file.
     dataset : str or os.PathLike
-        A folder that `labelgrove.data.convert` has written, with texts for a TextClassifier.
+        A folder written by `labelgrove.data.convert`, with texts for a TextClassifier.
     k : int
-        Labels of a row, at most.
+        Maximum number of labels per row.
     start : int
-        The first row: how many rows were predicted already, to go on after a stop.
+        The first row to predict. To resume after an interruption, pass the number of rows already
+        predicted.
     executor : concurrent.futures.Executor or dask.distributed.Client, optional
-        As for `fit`. Tasks begin before their results are asked for, 256 of them at most.
+        As for `fit`. Up to 256 tasks are submitted ahead of time.
 
     Yields
     ------
     labels, scores : ndarray of shape (n, k)
-        As the model's ``predict_topk`` gives them, of rows one after another.
+        The results of the model's ``predict_topk`` for consecutive rows.
 
     Raises
     ------
     ParameterError
         If a parameter is out of its domain.
     DataError
-        If the data set cannot be used, or has been replaced meanwhile.
+        If the data set cannot be used, or has been replaced in the meantime.
     ModelFileError
-        If the model is none, or has been replaced meanwhile.
+        If the model file is invalid, or has been replaced in the meantime.
 
     Examples
     --------
@@ -92,29 +93,29 @@ def evaluate(
     threshold: Cut | None = None,
     executor: Any = None,
 ) -> dict[str, Any]:
-    """Measure a model on all rows of a data set on disk, some thousand rows at a time.
+    """Evaluate a model on all rows of a data set on disk, a few thousand rows at a time.
 
     Parameters
     ----------
     model, dataset, executor
-        As for `predict_topk`. The caller loads the model too, for its labels.
+        As for `predict_topk`. This process also loads the model, for its labels.
     ks, threshold
         As for `labelgrove.evaluation.evaluate`.
 
     Returns
     -------
     dict
-        What `labelgrove.evaluation.evaluate` gives for the same model and rows; its "seconds" are
-        those of all tasks together.
+        As from `labelgrove.evaluation.evaluate` for the same model and rows; "seconds" is the
+        total of all tasks.
 
     Raises
     ------
     ParameterError
         If a parameter is out of its domain.
     DataError
-        If the data set cannot be used, or has been replaced meanwhile.
+        If the data set cannot be used, or has been replaced in the meantime.
     ModelFileError
-        If the model is none, or has been replaced meanwhile.
+        If the model file is invalid, or has been replaced in the meantime.
     """
     places = sorted({check_k(k) for k in ks})
     if not places:
@@ -130,36 +131,36 @@ def evaluate(
 
 
 class _Answering:
-    """A model whose answers for run after run of rows come from elsewhere."""
+    """A model whose predictions for consecutive runs of rows are computed by tasks."""
 
     def __init__(self, model: Any, answers: Iterator[Answer]) -> None:
         self._model, self._answers = model, answers
         self._sets: Any = None
 
     def __getattr__(self, name: str) -> Any:
-        """What it knows is the model's own."""
+        """Delegate all other attributes to the model."""
         return getattr(self._model, name)
 
     def predict_topk(self, rows: range, k: int, *, return_stats: bool = False) -> Any:
-        """The best labels of the next run, as its task was asked for them, and their costs."""
+        """Return the best labels of the next run and their costs; its task knows the parameters."""
         del rows, k, return_stats
         best, self._sets = next(self._answers)
         return best
 
     def predict(self, rows: range) -> Any:
-        """The label sets of the same run."""
+        """Return the label sets of the same run."""
         del rows
         return self._sets
 
     def predict_proba(self, rows: range, threshold: Cut) -> Any:
-        """Likewise, of labels from the threshold on."""
+        """Return the probabilities of the same run that reach the threshold."""
         del rows, threshold
         return self._sets
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What all tasks of a call are about, by path, and what tells it from others."""
+    """Paths of the model and the data set of a call, and what identifies their versions."""
 
     model: str
     model_is: tuple[int, int]
@@ -207,7 +208,7 @@ def predict(asked: Asked, begin: int, end: int, k: int) -> Found:
 
 
 def answer(asked: Asked, begin: int, end: int, k: int, threshold: Cut | None) -> Answer:
-    """Predict some rows, and their label sets unless a row has the one best label."""
+    """Predict some rows, and their label sets unless the model is multi-class."""
     clf = _loaded(asked)
     X = _rows(asked, clf, begin, end)
     best = clf.predict_topk(X, k=k, return_stats=True)
@@ -233,13 +234,13 @@ def _rows(asked: Asked, clf: Any, begin: int, end: int) -> csr_array | list[str]
 def _loaded(asked: Asked) -> Any:
     if _state(Path(asked.model)) != asked.model_is:
         raise ModelFileError(
-            f"{asked.model}: has been replaced meanwhile; the same call begins anew"
+            f"{asked.model}: has been replaced in the meantime; repeat the call to start again"
         )
     return _kept(asked.model, asked.model_is)
 
 
 @lru_cache(maxsize=1)
 def _kept(model: str, model_is: tuple[int, int]) -> Any:
-    """The model, kept from one task to the next as long as its file is the same."""
+    """Load the model, cached between tasks for as long as its file is unchanged."""
     del model_is
     return load(model)

@@ -1,8 +1,8 @@
-"""Training in pieces: pure tasks over a data set and a folder, where each leaves its result.
+"""Training in pieces: pure tasks over a data set and a folder, where each writes its result.
 
-A task is a function of a `Job` and a few numbers. It reads the data set and what earlier tasks have
-left, all by path and mapped, and writes its arrays into a file that appears when it is whole. So it
-may run anywhere, in any order, any number of times, beside itself.
+A task is a function of a `Job` and a few numbers. It maps the data set and the results of earlier
+tasks by path, and writes its arrays to a file that appears only when it is complete. So tasks may
+run anywhere, in any order, any number of times, and even concurrently with themselves.
 """
 
 from __future__ import annotations
@@ -32,31 +32,31 @@ Arrays = dict[str, npt.NDArray[Any]]
 Make = Callable[[int, Any], npt.NDArray[Any]]
 
 RUN = 1 << 22
-"""How many entries of the data set are looked at together."""
+"""Number of entries of the data set that are processed together."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """What all tasks of a run share.
+    """Parameters common to all tasks of a run.
 
     Attributes
     ----------
     data : str
         The folder of the data set.
     header : Header
-        What tells it from others.
+        Header of the data set, which identifies its version.
     work : str
         The folder of results.
     options : dict
-        The engine's.
+        Options of the engine.
     width : int
-        Features of a row.
+        Number of features.
     text : dict, optional
-        The front end's header, where the examples are texts.
+        Header of the front end, if the examples are texts.
     n_labels : int
-        Label ids are below this.
+        Number of labels; ids are below this.
     memory : int
-        Bytes that a task may take.
+        Memory limit of a task, in bytes.
     """
 
     data: str
@@ -76,24 +76,24 @@ class Job:
 
 
 def is_done(path: Path) -> bool:
-    """Whether a task has left its result there."""
+    """Return whether a task has written its result there."""
     return path.is_file()
 
 
 def leave(path: Path, arrays: Mapping[str, Storable]) -> None:
-    """Write arrays into a file, which is there with all of them or not at all."""
+    """Write arrays into a file, which appears with all of them or not at all."""
     write_model(path, {"algorithm": "part"}, arrays)
 
 
 def left(path: Path, *names: str) -> list[npt.NDArray[Any]]:
-    """Map arrays that a task has left."""
+    """Map arrays that a task has written."""
     arrays = read_model(path, verify=False).arrays
     return [arrays[name] for name in names]
 
 
 @dataclass(frozen=True)
 class Pieces:
-    """An array that is made piece by piece whenever it is written."""
+    """An array that is generated piece by piece whenever it is written."""
 
     dtype: np.dtype[Any]
     make: Callable[[], Iterator[npt.NDArray[Any]]]
@@ -114,7 +114,7 @@ class Pieces:
 
     def __array__(self, dtype: Any = None, *, copy: bool | None = None) -> npt.NDArray[Any]:
         """The whole array."""
-        del copy  # it is always a new one
+        del copy  # the array is always new
         return np.concatenate([np.empty(0, self.dtype), *self.make()]).astype(dtype or self.dtype)
 
 
@@ -122,10 +122,12 @@ class Pieces:
 
 
 def opened(data: str, header: Header) -> dict[str, npt.NDArray[Any]]:
-    """Map the arrays of a data set, as long as it is the one that a call has begun with."""
+    """Map the arrays of a data set, provided that it is still the one that the call began with."""
     found, arrays = open_arrays(data)
     if found != header:
-        raise DataError(f"{data}: has been replaced meanwhile; the same call begins anew")
+        raise DataError(
+            f"{data}: has been replaced in the meantime; repeat the call to start again"
+        )
     return arrays
 
 
@@ -146,12 +148,12 @@ class Source:
         (self.labels,) = left(job / "labels", "ids")
 
     def rows(self, places: npt.NDArray[np.int64] | None, make: Make = np.empty) -> Rows:
-        """Some of the rows, checked; all of them, where they lie, for None.
+        """Return some of the rows, checked; for None all of them, without a copy.
 
         Raises
         ------
         DataError
-            Where the data set holds what `convert` never writes.
+            If the data set is damaged.
         """
         if places is None:
             arrays = self._ends, self._ids.view(np.uint32), self._values
@@ -163,7 +165,7 @@ class Source:
             arrays = ends, ids, values
         rows = Rows(*arrays, len(arrays[0]) - 1, self.width, dense=False)
         if _core.check_rows(*arrays, self.width) is not None:
-            raise DataError(f"{self._job.data}: is damaged; convert it once more")
+            raise DataError(f"{self._job.data}: is damaged; convert it again")
         if not self._job.options["normalize"]:
             require_magnitude(rows)
         return rows
@@ -171,7 +173,7 @@ class Source:
     def labels_of(
         self, places: npt.NDArray[np.int64] | None, chosen: npt.NDArray[np.bool_]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32]]:
-        """The chosen labels of some rows, or of all."""
+        """Return the chosen labels of some rows; for None all labels of all rows."""
         if places is None:
             return self.label_ends, self.labels
         ends, entries = gathered(self.label_ends, places)
@@ -186,7 +188,7 @@ class Source:
         return np.concatenate([[0], np.cumsum(sizes)]), np.concatenate([none, *kept])
 
     def with_labels(self, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-        """The rows that have a chosen label, in order."""
+        """Return the rows that have a chosen label, in order."""
         found = [np.empty(0, np.int64)]
         for begin in range(0, len(self.labels), RUN):
             places = np.flatnonzero(chosen[self.labels[begin : begin + RUN]]) + begin
@@ -196,7 +198,7 @@ class Source:
         return rows[np.diff(rows, prepend=-1) > 0]
 
     def runs(self) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32], Any]]:
-        """Some rows after others: where each one's labels end, these labels, sizes of rows."""
+        """Yield, for runs of rows, the ends of each row's labels, the labels, and the row sizes."""
         begin = 0
         while begin < self.n_rows:
             most = self.label_ends[begin] + RUN
@@ -211,7 +213,7 @@ class Source:
 def gathered(
     ends: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], Iterator[tuple[slice, npt.NDArray[np.int64]]]]:
-    """The ends of some rows put together, and where to copy what from, some rows at a time."""
+    """Return the ends of the gathered rows, and (target, source) indices for a few rows a time."""
     begins, sizes = ends[rows], ends[rows + 1] - ends[rows]
     to = np.concatenate([[0], np.cumsum(sizes)])
 
@@ -237,20 +239,20 @@ def count(job: Job, front: TextFeatures, part: int, begin: int, end: int, thread
 
 
 def weigh(job: Job, part: int, threads: int) -> None:
-    """Turn what was counted into rows, as all texts are counted by now."""
+    """Turn the counts of some texts into rows, once all texts have been counted."""
     rows = front_end(job).weighted(counts_of(job, part), threads, as_next=False)
     _leave_rows(job / f"rows-{part:05d}", rows)
 
 
 def counts_of(job: Job, part: int) -> CountedTexts:
-    """The texts that a task has counted."""
+    """Return the texts counted by a task."""
     ends, ids, values = left(job / f"counted-{part:05d}", "indptr", "ids", "values")
     rows = Rows(ends, ids.view(np.uint32), values, len(ends) - 1, job.width, dense=False)
     return CountedTexts((rows,))
 
 
 def front_end(job: Job) -> TextFeatures:
-    """The front end that has counted all texts."""
+    """Return the front end that has counted all texts."""
     arrays = read_model(job / "text", verify=False).arrays
     front = front_end_from_state(job.text, arrays)
     assert isinstance(front, TextFeatures)
@@ -263,9 +265,9 @@ def _leave_rows(path: Path, rows: Rows) -> None:
 
 
 def embed(job: Job, part: int, begin: int, end: int, threads: int) -> None:
-    """Make the vectors of the labels from ``begin`` to ``end``: those are the rows' sums.
+    """Compute the vectors of the labels from ``begin`` to ``end``: sums of their rows.
 
-    A label's vector needs the label's rows alone, in their order: it has the same bytes whichever
+    A label's vector depends only on the label's rows, in order, so it has the same bytes whichever
     labels are embedded with it.
     """
     source = Source(job)
@@ -281,7 +283,7 @@ def embed(job: Job, part: int, begin: int, end: int, threads: int) -> None:
 
 
 def build_tree(job: Job, plan: TreePlan, number: int) -> None:
-    """Cluster the labels that occur, whose vectors are there."""
+    """Cluster the labels that occur, from their vectors."""
     counts, indicator = left(job / "counts", "counts")[0], None
     arrays = left(job / "vectors", "indptr", "ids", "values")
     source = Source(job)
@@ -325,12 +327,12 @@ def learn(
 def labels_below(
     parents: npt.NDArray[Any], labels: npt.NDArray[Any], nodes: npt.NDArray[Any], n_labels: int
 ) -> npt.NDArray[np.bool_]:
-    """Which labels have a leaf below one of these nodes."""
+    """Return which labels have a leaf below one of these nodes."""
     below = np.zeros(len(parents), np.bool_)
     below[nodes] = True
     up = parents.astype(np.int64)
     up[0] = 0
-    while True:  # every turn doubles how far up a node looks
+    while True:  # every iteration doubles the distance that a node looks up
         below |= below[up]
         if not up.any():
             break
@@ -342,12 +344,12 @@ def labels_below(
 
 
 def _room(job: Job, n_bytes: int) -> npt.NDArray[np.uint8]:
-    """Bytes in a file that goes with the last who uses it."""
-    if os.name == "nt":  # which keeps no file that has no name
+    """Return memory backed by an unnamed file, which is freed with its last reference."""
+    if os.name == "nt":  # Windows has no unnamed files
         return np.empty(n_bytes, np.uint8)
     with NamedTemporaryFile(dir=job.work, prefix=".room-") as file:
         file.truncate(n_bytes)
-        if hasattr(os, "posix_fallocate"):  # a full disk is an error here and now, not a signal
+        if hasattr(os, "posix_fallocate"):  # makes a full disk an error here, not a signal later
             os.posix_fallocate(file.fileno(), 0, n_bytes)
         return np.memmap(file.name, np.uint8, mode="r+").view(np.ndarray)
 
@@ -356,11 +358,11 @@ def _array(room: Callable[[int], npt.NDArray[np.uint8]], size: int, dtype: Any) 
     return room(max(1, size) * np.dtype(dtype).itemsize).view(dtype)[:size]
 
 
-# --- results of many tasks as one ----------------------------------------------------------------
+# --- joining the results of tasks ----------------------------------------------------------------
 
 
 def join(job: Job, name: str, parts: int) -> None:
-    """Put the rows that as many tasks have left one after another."""
+    """Concatenate the rows written by several tasks."""
     paths = [job / f"{name}-{part:05d}" for part in range(parts)]
     ends, ids, values = zip(*(left(path, "indptr", "ids", "values") for path in paths), strict=True)
 
@@ -382,7 +384,7 @@ def join(job: Job, name: str, parts: int) -> None:
 
 
 def assembled(job: Job, trees: int, examples: int) -> dict[str, Storable]:
-    """Give the arrays of a model, as `CompactPlt` loads them, put together from units' blocks."""
+    """Assemble the arrays of a model, as loaded by `CompactPlt`, from the blocks of all units."""
     blocks = [_Blocks(job, number) for number in range(trees)]
     parents, labels = zip(
         *(left(job / f"tree-{number}", "parents", "labels") for number in range(trees)), strict=True
@@ -408,7 +410,7 @@ def _of_all(blocks: Sequence[_Blocks], name: str) -> Iterator[npt.NDArray[Any]]:
 
 
 class _Blocks:
-    """The blocks of a tree's nodes, in the arrays of the units that have learnt them."""
+    """The blocks of a tree's nodes, stored in the arrays of the units that learnt them."""
 
     def __init__(self, job: Job, number: int) -> None:
         nodes, ends = left(job / f"units-{number}", "nodes", "ends")
@@ -433,7 +435,7 @@ class _Blocks:
             )
 
     def pieces(self, name: str) -> Iterator[npt.NDArray[Any]]:
-        """What all nodes have of an array, in their order."""
+        """Yield the parts of an array, in order of the nodes."""
         if name not in self._ends[0]:
             whole = np.concatenate([arrays[name] for arrays in self._arrays])
             yield whole[self._order] if len(whole) else whole
@@ -444,7 +446,7 @@ class _Blocks:
 
     @property
     def behind(self) -> npt.NDArray[Any]:
-        """The bytes that stand behind all rows, so that whole vectors may be read."""
+        """The padding after the last row, so that whole SIMD vectors can be read."""
         return self._arrays[0]["weights.row"][self._ends[0]["weights.row"][-1] :]
 
 

@@ -1,6 +1,6 @@
-"""Measuring a model: along the stream as it learns, on examples held out, or beside others.
+"""Evaluation of a model: on the stream as it learns, on held-out examples, or against others.
 
-Any estimator with ``predict_topk`` (and, for the stream, ``partial_fit``) will do.
+It works with any estimator that has ``predict_topk`` (and, on a stream, ``partial_fit``).
 """
 
 from labelgrove.evaluation._course import ProgressiveResult, ProgressPoint, StreamRecord

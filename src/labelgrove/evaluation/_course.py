@@ -1,4 +1,4 @@
-"""The course of a stream: what a model predicted of examples before it learnt them."""
+"""Progress along a stream: how well a model predicted examples before it learnt them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from labelgrove.metrics._inputs import IntArray
 from labelgrove.metrics._multiclass import log2_ratio
 from labelgrove.metrics._score import FloatArray
 
-_STEP = 1.02  # ratio between points: some hundreds, however long the stream
+_STEP = 1.02  # ratio between points: a few hundred, however long the stream
 
 
 @dataclass(frozen=True)
@@ -26,20 +26,20 @@ class ProgressPoint:
     Attributes
     ----------
     examples : int
-        Examples predicted and learnt from.
+        Number of examples predicted and learnt from.
     n_labels : int
-        Distinct labels among them, and those known before.
+        Number of distinct labels among them and among those known before.
     precision : tuple of float
-        P@1 to P@k over all examples so far; P@1 is the accuracy when each has one label.
+        P@1 to P@k over all examples so far; P@1 is the accuracy if each has one label.
     recent_precision : tuple of float
-        The same over the latest examples, as many as the window holds.
+        The same over the latest examples within the window.
     entropy_reduction : float
         log2(Acc) - log2(Acc_const) over all examples so far, minus infinity before the first
         right prediction; nan unless every example has exactly one label.
     seconds : float
         Time spent in the model's methods.
     nodes : int
-        Of the model's tree, where they are counted; else 0.
+        Number of nodes of the model's tree, if counted; else 0.
     """
 
     examples: int
@@ -57,13 +57,13 @@ class ProgressPoint:
 
     @property
     def recent_accuracy(self) -> float:
-        """The same over the latest examples."""
+        """P@1 over the latest examples."""
         return self.recent_precision[0]
 
 
 @dataclass(frozen=True, eq=False)
 class ProgressiveResult:
-    """The course of a progressive validation: one entry of each array a checkpoint.
+    """The course of a progressive validation, with one array entry per checkpoint.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class ProgressiveResult:
     precision, recent_precision : float64 arrays (n_points, k)
         Columns are P@1 to P@k.
     entropy_reduction, seconds : float64 arrays (n_points,)
-        All as in `ProgressPoint`.
+        As in `ProgressPoint`.
     """
 
     examples: IntArray
@@ -93,7 +93,7 @@ class ProgressiveResult:
 
 
 def as_result(points: Sequence[ProgressPoint]) -> ProgressiveResult:
-    """Return checkpoints, at least one, as arrays."""
+    """Return one or more checkpoints as arrays."""
     return ProgressiveResult(
         examples=np.array([point.examples for point in points], dtype=np.int64),
         n_labels=np.array([point.n_labels for point in points], dtype=np.int64),
@@ -105,18 +105,17 @@ def as_result(points: Sequence[ProgressPoint]) -> ProgressiveResult:
 
 
 class StreamRecord:
-    """What happens while a model learns from a stream, batch by batch.
+    """Record of a model's predictions while it learns from a stream, batch by batch.
 
     Parameters
     ----------
     known : collection of labels
-        Labels that are not new to the model.
+        Labels that the model already knows.
     places : int, default=5
-        P@1 to P@places are counted, and a new label counts as recognised when it is among the
-        first so many that are predicted.
+        P@1 to P@places are measured, and a new label counts as recognised if it is among the
+        first `places` predicted labels.
     window : int, default=1000
-        How many of the latest examples the recent figures are about, or as many more as the
-        oldest batch among them has.
+        Number of latest examples that the recent figures cover, rounded up to whole batches.
 
     Examples
     --------
@@ -147,22 +146,22 @@ class StreamRecord:
         self._new = 0
         self._most_frequent = 0
         self._one_label_each = True
-        self._told: dict[Hashable, int] = {}  # new labels: examples learnt when first told
-        self._asked: dict[Hashable, int] = {}  # new labels: examples learnt when last asked
+        self._told: dict[Hashable, int] = {}  # new labels: examples learnt when first recognised
+        self._asked: dict[Hashable, int] = {}  # new labels: examples learnt when last tested
         self._points: list[ProgressPoint] = []
 
     @property
     def new_labels(self) -> int:
-        """How many labels came up that were not known."""
+        """Number of labels seen that were not known before."""
         return self._new
 
     @property
     def n_labels(self) -> int:
-        """How many labels were known or came up."""
+        """Number of labels known before or seen."""
         return len(self._known) + self._new
 
     def state(self) -> dict[str, Any]:
-        """All that has been recorded, as JSON values."""
+        """Return the complete record as JSON values."""
         return {
             **vars(self),
             "_hits": self._hits.tolist(),
@@ -177,12 +176,12 @@ class StreamRecord:
 
     @classmethod
     def resumed(cls, state: Mapping[str, Any]) -> Self:
-        """The record as it was when it gave this state.
+        """Restore a record from its state.
 
         Parameters
         ----------
         state : mapping
-            What `state` has given, perhaps by way of a file.
+            The output of `state`, perhaps via a file.
         """
         record = cls()
         vars(record).update(
@@ -213,12 +212,12 @@ class StreamRecord:
         true : sequence of collections
             The labels of every row.
         predicted : sequence of sequences
-            The labels predicted for the first rows before the batch was learnt, best first. They
-            stand for the other rows too; where there are none, nothing was right.
+            The labels predicted for the first rows before the batch was learnt, best first. Their
+            hits are extrapolated to the other rows; if there are none, no prediction was right.
         seconds : float
-            What predicting and learning took.
+            Time of prediction and learning.
         nodes : int
-            Of how many nodes the model's tree is after the batch.
+            Number of nodes of the model's tree after the batch.
 
         Raises
         ------
@@ -245,7 +244,7 @@ class StreamRecord:
             self._points.append(self.point())
 
     def point(self) -> ProgressPoint:
-        """The figures so far; NaN before the first example."""
+        """Return the figures so far; NaN before the first example."""
         places = np.arange(1, self.places + 1)
         with np.errstate(invalid="ignore"):
             precision = self._hits / (self.examples * places)
@@ -264,15 +263,15 @@ class StreamRecord:
         )
 
     def points(self) -> list[ProgressPoint]:
-        """The course so far, some hundreds of points; the last one is where it stands."""
+        """Return the course so far, a few hundred points, of which the last is current."""
         ended = not self._points or self._points[-1].examples == self.examples
         return [*self._points] if ended else [*self._points, self.point()]
 
     def patience(self) -> npt.NDArray[np.float64]:
-        """The share of new labels recognised by the time n examples of them were learnt.
+        """Estimate the share of new labels recognised after n examples of them were learnt.
 
-        Of most labels one knows only that they were not recognised *yet*: the estimate is the
-        product limit of Kaplan and Meier (1958), which takes that into account.
+        For most labels it is only known that they were not recognised *yet*; the product-limit
+        estimate of Kaplan and Meier (1958) takes this into account.
 
         Returns
         -------
@@ -293,17 +292,17 @@ class StreamRecord:
         return np.asarray(1.0 - left, np.float64)
 
     def overlooked(self, most: int) -> list[tuple[Hashable, int]]:
-        """New labels that have never been recognised, those first that were learnt most often.
+        """Return new labels that have never been recognised, the most often learnt first.
 
         Parameters
         ----------
         most : int
-            How many are wanted.
+            Maximum number of labels.
 
         Returns
         -------
         list of (label, examples)
-            How many examples of it had been learnt when it was overlooked last; at least one.
+            The number of examples of the label learnt when it was last overlooked; at least one.
         """
         asked = ((one, n) for one, n in self._asked.items() if n and one not in self._told)
         return sorted(asked, key=lambda pair: -pair[1])[:most]

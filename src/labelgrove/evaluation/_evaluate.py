@@ -32,63 +32,63 @@ def evaluate(
     interval: Interval = None,
     excluded: Mapping[int, Collection[Any]] | None = None,
 ) -> dict[str, Any]:
-    """Measure a model on examples that it has not learnt from, and what its predictions cost.
+    """Measure the quality and the cost of a model's predictions on held-out examples.
 
     The command ``labelgrove eval`` and the reports give the same figures by the same names.
 
     Labels of `Y` that the model has never seen count as relevant, although it cannot predict them;
-    their number is in the result.
+    the result includes their number.
 
     Parameters
     ----------
     clf : estimator with ``predict_topk``
-        A model that has learnt.
-    X : rows as the model takes them
+        A fitted model.
+    X : rows accepted by the model
     Y : sparse 0/1 matrix, sequence of label collections, or 1-D sequence of labels
         True labels; the columns of a matrix are labels 0, 1, 2, ...
     ks : iterable of int, default=(1, 3, 5)
         Numbers of places.
     Y_train : like `Y`, optional
-        Labels of the training set, for the propensities. By default they come from how often the
-        model has seen each label, if it counts them; or instead:
+        Labels of the training set, for the propensities. By default the model's own label counts
+        are used, if it has any. An alternative is:
     label_counts : mapping of label to int, optional
-        How many training examples have each label; the others have none.
+        Number of training examples with each label; 0 for labels not listed.
     n_train : int, optional
-        Number of training examples, with `label_counts`.
+        Number of training examples; required with `label_counts`.
     A, B : float, default=0.55 and 1.5
         Parameters of the propensity model: see `labelgrove.metrics.inverse_propensity`.
     threshold : float or array (n_classes,), optional
-        From which probability on a label is predicted, for the F-measures; by default it is what
-        the model's ``predict`` gives.
+        Predict the labels whose probability is at least this, for the F-measures. By default the
+        model's ``predict`` is used.
     zero_division : {0, 1, nan}, default=0
-        Value of a row without labels in recall, nDCG and instance F1.
+        Value for a row without labels in recall, nDCG and instance F1.
     interval : float or Bootstrap, optional
         Level of bootstrap intervals, kept in the values' ``interval``.
     excluded : mapping of int to collection of labels, optional
-        Labels that count neither as true nor as predicted, by row from 0: what
-        `labelgrove.data.read_filter_pairs` reads.
+        Labels that count neither as true nor as predicted, by row from 0, as read by
+        `labelgrove.data.read_filter_pairs`.
 
     Returns
     -------
     dict
         - "p@k", "r@k", "ndcg@k" for every k, fractions in [0, 1], and "psp@k" and "psndcg@k"
-          where something is known of the training labels;
-        - when every row has exactly one label: "accuracy", "error", "error_margin" of its 95 %
-          binomial interval, and "entropy_reduction" in bits, None where nothing was right;
-        - where the model predicts label sets or classes: "macro_f1", the mean F1 of the labels
-          that occur in `Y`, "micro_f1" over all pairs of row and label, "instance_f1", the mean
-          over rows, and "labels_per_example" of what was predicted;
-        - "examples", "examples_without_labels", "labels_in_test", how many different labels `Y`
-          has, "unknown_labels", how many of those the model does not know, and
-          "unknown_label_share" of all true labels;
-        - "seconds" that the rankings took and "examples_per_second";
-        - "classifiers_per_example" and "expected_depth", how deep the search for the largest k
-          goes, where the model reports them.
+          if the training labels are known;
+        - if every row has exactly one label: "accuracy", "error", "error_margin" (of its 95 %
+          binomial interval), and "entropy_reduction" in bits, None if no prediction was right;
+        - if the model predicts label sets or classes: "macro_f1", the mean F1 of the labels that
+          occur in `Y`, "micro_f1" over all (row, label) pairs, "instance_f1", the mean over rows,
+          and "labels_per_example", the mean number of predicted labels;
+        - "examples", "examples_without_labels", "labels_in_test" (distinct labels in `Y`),
+          "unknown_labels" (those that the model does not know) and "unknown_label_share" (their
+          share of all true labels);
+        - "seconds" taken by the rankings, and "examples_per_second";
+        - "classifiers_per_example" and "expected_depth" (the depth of the search for the largest
+          k), if the model reports them.
 
     Raises
     ------
     DataError
-        When `X` and `Y` do not fit each other or cannot be read; the message names the row.
+        When `X` and `Y` do not match or cannot be used; the message names the row.
     ParameterError
         When another parameter lies outside its domain.
 
@@ -119,7 +119,7 @@ def _training(
     A: float,
     B: float,
 ) -> Training | None:
-    """What was given of the training set, else what the model knows of it."""
+    """Return what was given about the training set, or else what the model knows of it."""
     if Y_train is not None:
         if label_counts is not None or n_train is not None:
             raise ParameterError("Y_train is given: label_counts and n_train must not be")

@@ -1,4 +1,4 @@
-"""The figures of a model: one definition for reports, the command line and Python."""
+"""The figures of an evaluation: one definition for reports, the command line and Python."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ from labelgrove.metrics._score import Finish, Interval, estimate
 from labelgrove.metrics._summary import set_finishes
 
 RANKED = ("p", "r", "ndcg", "psp", "psndcg")
-"""The metrics of rankings that are reported, in this order."""
+"""The ranking metrics to report, in this order."""
 
 AVERAGES = ("macro", "micro", "instance")
-"""The F-measures of label sets that are reported, in this order."""
+"""The F-measures of label sets to report, in this order."""
 
 _FEWEST_FOR_PROPENSITY = 3
 
 
 @dataclass(frozen=True)
 class Training:
-    """What propensities are computed from: how many training examples each label had.
+    """The label counts of the training set, from which propensities are computed.
 
     Attributes
     ----------
     counts : mapping of label to int
-        The others were in none.
+        Number of training examples with each label; 0 for labels not listed.
     examples : int
         Number of training examples.
     A, B : float
         Parameters of the model of Jain et al. (2016).
     given : mapping of label to float, optional
-        Inverse propensities that are known, and taken in place of the model's.
+        Known inverse propensities, used instead of the model.
     """
 
     counts: Mapping[Any, int]
@@ -56,18 +56,18 @@ class Training:
 
     @classmethod
     def of(cls, model: Any, A: float = 0.55, B: float = 1.5) -> Training | None:
-        """What a model itself knows of its training; None if it does not count labels."""
+        """Return what a model knows of its training set; None if it does not count labels."""
         counts, seen = (getattr(model, name, None) for name in ("label_counts_", "examples_seen_"))
         if counts is None or seen is None:
             return None
-        # In several passes every example was counted several times; propensities want it once.
+        # Several passes count every example several times; propensities need it once.
         passes = int(getattr(model, "epochs", 1))
         once = (-(-np.asarray(counts) // passes)).tolist()
         by_label = dict(zip(np.asarray(model.classes_).tolist(), once, strict=True))
         return cls(by_label, -(-int(seen) // passes), A, B)
 
     def weights(self, labels: Iterable[Hashable]) -> FloatArray | None:
-        """The inverse propensity of each label; None where the examples are too few."""
+        """Return the inverse propensity of each label; None if there are too few examples."""
         if self.given is not None:
             return np.array([self._given(label) for label in labels] or [1.0])
         if self.examples < _FEWEST_FOR_PROPENSITY:
@@ -79,8 +79,7 @@ class Training:
         assert self.given is not None
         if label not in self.given:
             raise DataError(
-                f"the inverse propensities have none for the label {label!r}; expected one for "
-                "every label"
+                f"the inverse propensities lack label {label!r}; expected one for every label"
             )
         return self.given[label]
 
@@ -93,25 +92,25 @@ def figures(
     zero_division: float = 0.0,
     interval: Interval = None,
 ) -> dict[str, Any]:
-    """Measure what was observed.
+    """Compute the figures of observed predictions.
 
     Parameters
     ----------
     observed : Observed
-        With at least as many places as the greatest of `ks`.
+        With at least as many places as the largest of `ks`.
     ks : iterable of int
         Numbers of places.
     training : Training, optional
         For the propensities.
     zero_division : {0, 1, nan}
-        Value of a row without labels in recall, nDCG and instance F1.
+        Value for a row without labels in recall, nDCG and instance F1.
     interval : float or Bootstrap, optional
         Level of bootstrap intervals, kept in the values' ``interval``.
 
     Returns
     -------
     dict
-        As `evaluate` describes it.
+        As described for `evaluate`.
     """
     weights = None if training is None else training.weights(observed.labels)
     ranked = ranking_metrics(
@@ -138,10 +137,10 @@ def figures(
 def f1_finishes(
     observed: Observed, sets: csr_array, zero_division: float = 0.0
 ) -> dict[str, Finish]:
-    """The last step of macro, micro and instance F1 of predicted label sets.
+    """Return the last step of macro, micro and instance F1 of predicted label sets.
 
-    The macro average is over the labels that any example has. Of others there is nothing to find:
-    their F1 is 0 or 0/0. What is wrongly predicted of them counts in the other two averages.
+    The macro average is over the labels that occur in any example. Other labels cannot be found,
+    so their F1 is 0 or 0/0; wrong predictions of them count in the other two averages.
     """
     of_all, _ = set_finishes(observed.truth, sets, None, zero_division)
     of_those_in_test, _ = set_finishes(observed.truth, sets, observed.in_test, zero_division)

@@ -1,4 +1,4 @@
-"""A model's predictions on labelled examples, and what they cost."""
+"""A model's predictions on labelled examples, and their cost."""
 
 from __future__ import annotations
 
@@ -23,37 +23,38 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class Predictor(Protocol):
-    """What a model must be able to do to be measured."""
+    """The interface that evaluation requires of a model."""
 
     def predict_topk(self, X: Any, k: int = ...) -> Any:
-        """Return the labels (n, k) and scores (n, k) of the best `k` for every row."""
+        """Return the labels (n, k) and scores (n, k) of the `k` best labels for every row."""
 
 
 @dataclass(frozen=True, eq=False)
 class Observed:
-    """The answers of a model on n examples, beside what is true.
+    """The predictions of a model on n examples, and the true labels.
 
     Attributes
     ----------
     labels : tuple
-        What the L columns stand for: first the labels that were named beforehand or that the
-        model knows, then those that turned up.
+        The labels of the L columns: first the given ones and those known to the model, then the
+        others in order of appearance.
     known : bool array (L,)
         Labels that the model can predict.
     truth : csr_array (n, L)
-        0/1.
+        True labels, 0/1.
     ranking : int64 array (n, k)
         The columns of the best labels, -1 in missing places.
     sets : csr_array (n, L) or None
-        The labels that were predicted, 0/1.
+        Predicted labels, 0/1.
     estimates : csr_array (n, L) or None
-        Probabilities, as far down as they were asked for.
+        Probabilities down to the requested minimum.
     classifiers, depth : float64 array (n,) or None
-        What the search for each ranking evaluated, and how deep it went, if the model says.
+        Number of classifiers evaluated by the search for each ranking, and its depth, if the model
+        reports them.
     seconds : float
-        What the rankings took.
+        Time taken by the rankings.
     excluded : csr_array (n, L) or None
-        1 where a label counts neither as true nor as predicted; there is none in the rest.
+        1 if a label counts neither as true nor as predicted; the other matrices omit such labels.
     """
 
     labels: tuple[Hashable, ...]
@@ -99,28 +100,28 @@ def observe(
     Parameters
     ----------
     model : estimator with ``predict_topk``
-        It has learnt.
+        A fitted model.
     batches : iterable of (X, Y)
-        Rows as the model takes them, and their labels in any form that ``fit`` takes. The columns
+        Rows accepted by the model, and their labels in any form accepted by ``fit``. The columns
         of a matrix are the labels 0, 1, 2, ...
     k : int
-        Places of the ranking.
+        Number of places of the ranking.
     threshold : float or array (n_classes,), optional
-        From which probability on a label is predicted. By default what the model's own
-        ``predict`` gives is; of classes that exclude one another it is the best.
+        Predict the labels whose probability is at least this. By default the model's own
+        ``predict`` is used; for mutually exclusive classes, the best label is predicted.
     beam_width : int, optional
-        Of the search for the rankings.
+        Beam width of the search for the rankings.
     estimates_from : float, optional
-        Keep the probabilities from this one on.
+        Also keep the probabilities that are at least this.
     labels : sequence, optional
-        What the first columns stand for, so that several models have the same columns.
+        The labels of the first columns, so that several models share the same columns.
     excluded : mapping of int to collection of labels, optional
         Labels that count neither as true nor as predicted, by row from 0 over all batches.
 
     Raises
     ------
     DataError
-        When there are no examples, or some cannot be used; the message names the row.
+        When there are no examples, or one cannot be used; the message names the row.
     """
     columns: dict[Hashable, int] = {label: i for i, label in enumerate(labels)}
     classes = np.asarray(getattr(model, "classes_", ())).tolist()
@@ -150,7 +151,7 @@ def observe(
         if estimates_from is not None:
             estimates.append(model.predict_proba(X, threshold=estimates_from))
     if n == 0:
-        raise DataError("there is not a single example to measure on")
+        raise DataError("there are no examples to evaluate on")
     shape = (n, max(len(columns), 1))
     known = np.zeros(shape[1], np.bool_)
     known[of_class] = True
@@ -177,16 +178,16 @@ def observe(
 
 
 def _require_same_kind(classes: Sequence[Hashable], found: Sequence[Hashable]) -> None:
-    """Refuse numbers where the model's labels are strings, or the reverse: none would be right."""
+    """Refuse integer labels if the model's are strings, or vice versa: none would match."""
     if classes and found and isinstance(classes[0], str) != isinstance(found[0], str):
         raise DataError(
-            f"y: found labels such as {found[0]!r}; the model's are such as {classes[0]!r}: "
-            "expected either strings or integers in both"
+            f"y: found labels such as {found[0]!r}, but the model has labels such as "
+            f"{classes[0]!r}; expected strings in both or integers in both"
         )
 
 
 def most_excluded(excluded: Mapping[int, Collection[Hashable]] | None) -> int:
-    """So many more places than are wanted a ranking needs where labels of its row do not count."""
+    """Return the number of extra places that a ranking needs to make up for excluded labels."""
     return max(map(len, (excluded or {}).values()), default=0)
 
 
@@ -195,7 +196,7 @@ def excluded_cells(
     columns: Mapping[Hashable, int],
     shape: tuple[int, int],
 ) -> csr_array | None:
-    """A matrix of 1 where a label of a row does not count; None if all of them do."""
+    """Return a matrix with 1 for each excluded label of a row; None if there is none."""
     cells = {
         (row, columns[label])
         for row, labels in (excluded or {}).items()
@@ -208,10 +209,10 @@ def excluded_cells(
 
 
 def places_left(ranking: IntArray, excluded: csr_array | None, k: int) -> IntArray:
-    """The first k places of rankings, those behind a label that does not count moving up."""
+    """Return the first k places of rankings after removing excluded labels."""
     if excluded is not None:
         rows = np.arange(len(ranking))[:, None]
-        # A missing place reads the last column; it is missing in any case.
+        # A missing place (-1) reads the last column, which is harmless: it stays missing.
         gone = excluded[rows, ranking].toarray() > 0
         ranking = np.where(gone, MISSING, ranking)
         order = np.argsort(ranking == MISSING, axis=1, kind="stable")
@@ -222,7 +223,7 @@ def places_left(ranking: IntArray, excluded: csr_array | None, k: int) -> IntArr
 def _best(
     model: Any, X: Any, k: int, beam_width: int | None
 ) -> tuple[tuple[Any, FloatArray], Any, float]:
-    """Return labels (n, k) and scores (n, k), what the search reports or None, and the seconds."""
+    """Return labels (n, k) and scores (n, k), statistics of the search or None, and the seconds."""
     options: dict[str, Any] = {} if beam_width is None else {"beam_width": beam_width}
     if "return_stats" in signature(model.predict_topk).parameters:
         options["return_stats"] = True
@@ -235,13 +236,13 @@ def _best(
 def as_columns(
     labels: Any, scores: FloatArray, columns: dict[Hashable, int], shape: tuple[int, int]
 ) -> IntArray:
-    """Return predicted labels as columns, -1 where a place holds none; new labels get new ones."""
+    """Return predicted labels as columns, -1 in empty places; new labels get new columns."""
     if labels.shape != shape or scores.shape != shape:
         raise DataError(
             f"predict_topk returned labels of shape {labels.shape} and scores of shape "
             f"{scores.shape}: expected {shape} for both"
         )
-    # A place without a score is empty, whatever stands in for its label.
+    # A place without a score is empty, whatever placeholder its label has.
     numbered = [
         MISSING if empty or label is None else columns.setdefault(label, len(columns))
         for label, empty in zip(
@@ -252,7 +253,7 @@ def as_columns(
 
 
 def _ones(lengths: IntArray, columns: IntArray, shape: tuple[int, int]) -> csr_array:
-    """A 0/1 matrix from the number of ones in each row and their columns."""
+    """Build a 0/1 matrix from the number of ones in each row and their columns."""
     indptr = np.concatenate(([0], np.cumsum(lengths)))
     return csr_array((np.ones(columns.size), columns, indptr), shape=shape)
 
@@ -260,7 +261,7 @@ def _ones(lengths: IntArray, columns: IntArray, shape: tuple[int, int]) -> csr_a
 def _sets(
     parts: list[Any], ranking: IntArray, of_class: IntArray, shape: tuple[int, int]
 ) -> csr_array:
-    """What was predicted as 0/1; where a part is None, the best label of every row."""
+    """Return the predictions as 0/1; if parts are None, the best label of every row."""
     if parts[0] is None:
         there = ranking[:, 0] != MISSING
         return _ones(there.astype(np.int64), ranking[there, 0], shape)
@@ -270,7 +271,7 @@ def _sets(
 
 
 def _spread(parts: list[Any], of_class: IntArray, shape: tuple[int, int]) -> csr_array:
-    """Put batches of a matrix with a column for each class among all columns."""
+    """Stack batches that have one column per class, and spread them over all columns."""
     found = csr_array(vstack([csr_array(part) for part in parts]))
     if found.shape[1] != of_class.size:
         raise DataError(

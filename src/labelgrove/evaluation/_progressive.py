@@ -1,4 +1,4 @@
-"""Progressive validation: every example is predicted first and learnt from afterwards."""
+"""Progressive validation: predict every example first, then learn from it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from labelgrove.evaluation._stream import examples_of
 
 
 class Learner(Predictor, Protocol):
-    """What a model must be able to do to be measured while it learns."""
+    """The interface that progressive validation requires of a model."""
 
     def partial_fit(self, X: Any, Y: Any) -> Any:
         """Learn from more rows."""
@@ -39,20 +39,19 @@ def progressive_validation(
 ) -> ProgressiveResult:
     """Let a model predict, then learn, one example at a time.
 
-    Every prediction is made before the model has seen the answer, so a single pass gives an
-    honest figure without holding anything out (Blum et al. 1999). In the multi-label task it is
-    P@1 to P@k, where rows without labels count as misses. When every example has one label it is
-    the accuracy and the entropy reduction of Section 5.2 of Jasinska-Kobus et al. (2021),
-    log2(Acc) - log2(Acc_const). Acc_const is the accuracy on the examples so far of the best
-    constant predictor for them, that is, the share of the class that is most frequent among them
-    (the present one included): never zero, and harder to beat than a majority guess made in
-    advance.
+    Every prediction is made before the model sees the true labels, so a single pass gives an
+    unbiased figure without a held-out set (Blum et al. 1999). The multi-label figures are P@1 to
+    P@k, where rows without labels count as misses. If every example has one label, these include
+    the accuracy, and there is also the entropy reduction of Section 5.2 of Jasinska-Kobus et al.
+    (2021), log2(Acc) - log2(Acc_const). Acc_const is the accuracy of the best constant predictor
+    on the examples so far: the share of the most frequent class among them, including the current
+    example. It is never zero, and harder to beat than a majority guess made in advance.
 
     Parameters
     ----------
     clf : estimator with ``predict_topk`` and ``partial_fit``
-        It keeps what it has learnt; until it has learnt from a label, it may raise NotFittedError,
-        which counts as an empty prediction.
+        The model, which keeps what it learns. Until it has learnt from a label it may raise
+        NotFittedError, which counts as an empty prediction.
     stream : pair (X, Y), or iterable of pairs (x, labels)
         A tuple of two is (X, Y): rows, and a sparse 0/1 matrix, a sequence of label collections
         or a 1-D sequence of labels. Anything else is read as a stream of single examples: x is a
@@ -61,12 +60,12 @@ def progressive_validation(
     k : int, default=5
         Number of places.
     window : int, default=1000
-        How many of the latest examples the recent figures are about.
+        Number of latest examples that the recent figures cover.
     every : int, optional
-        Checkpoints stand at powers of two and at the last example; with this also at its
-        multiples.
+        Checkpoints are at powers of two and at the last example, and also at multiples of this if
+        it is given.
     callback : callable, optional
-        Called with each `ProgressPoint` as it is reached.
+        Called with each `ProgressPoint` when it is reached.
 
     Returns
     -------
@@ -75,8 +74,8 @@ def progressive_validation(
     Raises
     ------
     DataError
-        When the stream is empty or an example cannot be read, or single labels and collections
-        are mixed; the message says which example. The model keeps what it has learnt before.
+        When the stream is empty, an example cannot be read, or single labels and collections are
+        mixed; the message names the example. The model keeps what it has learnt so far.
     ParameterError
         When `k`, `window` or `every` is not a positive whole number.
 
@@ -113,7 +112,7 @@ def iter_progressive(
 ) -> Iterator[ProgressPoint]:
     """Let a model predict, then learn, one example at a time, and yield every checkpoint.
 
-    The model learns as the iterator is asked for more, up to the checkpoint that it returns.
+    The iteration is lazy: each step learns up to the checkpoint that it yields.
 
     Parameters
     ----------
@@ -160,21 +159,21 @@ def predict_then_learn(
     ----------
     clf : estimator with ``predict_topk`` and ``partial_fit``
     X, Y
-        Rows and labels as it takes them.
+        Rows and labels accepted by the model.
     labels : sequence of collections
         The labels of every row.
     record : StreamRecord
-        Says how many places to predict.
+        Also sets the number of places to predict.
     sample : int, optional
-        Predict the first so many rows only.
+        Predict only this many rows, the first ones.
     count_nodes : bool
-        Record the size of the model's tree too, which takes a moment.
+        Also record the size of the model's tree, which takes a moment.
     """
     start = perf_counter()
     try:
         names, scores, *_ = clf.predict_topk(X[:sample], k=record.places)
     except NotFittedError:
-        if record.n_labels > 0:  # it has learnt from labels, so this is an error of its own
+        if record.n_labels > 0:  # the model has learnt from labels, so this is a real error
             raise
         names, scores = np.empty((0, 0)), np.empty((0, 0))
     clf.partial_fit(X, Y)

@@ -1,4 +1,4 @@
-"""Which of several models suits some data: a race over a sample, in which the slow drop out."""
+"""Model selection by a race: candidates are compared on growing samples, and the worst drop out."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ _FOLDS = 3
 _PLACES = 5
 _FIRST = 1000
 _CLEARLY = 3.0
-"""Standard errors that a model must be behind the best to drop out."""
+"""Number of standard errors behind the best at which a model may drop out."""
 
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Standing:
-    """How a model did in a round.
+    """The result of a model in a round.
 
     Attributes
     ----------
     name : str
     ndcg : float
-        Mean nDCG@5 of the round's examples, each predicted by a model that had not learnt it.
+        Mean cross-validated nDCG@5 on the examples of the round.
     behind : float
-        How much less that is than the best one's.
+        Difference from the nDCG@5 of the best model.
     error : float
-        Standard error of ``behind``, from the differences example by example.
+        Standard error of ``behind``, from the paired differences of the examples.
     goes_on : bool
-        Whether it is in the next round: unless it is clearly behind, and by more than half of what
-        it was in the round before.
+        Whether the model takes part in the next round. It does not if it is clearly behind, by
+        more than half as much as in the previous round.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Round:
     ----------
     examples : int
     standings : tuple of Standing
-        The best first.
+        Best first.
     """
 
     examples: int
@@ -69,41 +69,41 @@ class Round:
 def race(
     models: Mapping[str, Any], X: Any, Y: Any, *, n_examples: int = 4000, random_state: Any = 0
 ) -> list[Round]:
-    """Find out which model suits some data, without learning all of them from all of it.
+    """Find the model that suits some data best, without training all models on all data.
 
-    A first round has 1,000 examples, drawn at random; each that follows has twice as many, up to
-    ``n_examples``. In a round every model is cross-validated in three parts, and those drop out
-    whose nDCG@5 is more than three standard errors behind the best one's, and by more than half of
-    what it was in the round before: nobody drops out of the first. What is left in the end is
-    ranked. Nothing depends on a clock: the same data and seed give the same result.
+    The first round has 1,000 random examples, and each following round has twice as many, up to
+    ``n_examples``. In each round every model is cross-validated in three folds. A model drops out
+    if its nDCG@5 is more than three standard errors below the best, and the gap is more than half
+    of that in the previous round, so none drops out in the first round. The models that remain at
+    the end are ranked. Nothing depends on time: the same data and seed give the same result.
 
     Parameters
     ----------
     models : mapping of str to estimator
-        They are copied, and stay as they are.
+        The candidates; they are cloned, not changed.
     X, Y
         As for the estimators' ``fit``: an array, a sparse matrix or a list.
     n_examples : int, default=4000
-        How many the last round has at most: what bounds the work.
+        Maximum number of examples in the last round, which bounds the work.
     random_state : int, RandomState or None
-        Draws the examples.
+        Seed of the sample.
 
     Returns
     -------
     list of Round
-        The last one's first standing is the best model.
+        The first standing of the last round is the best model.
 
     Raises
     ------
     DataError
-        If there are too few examples to hold any back, or not as many rows in X as in Y.
+        If there are too few examples for cross-validation, or X and Y differ in length.
     ParameterError
         If there are no models, or ``n_examples`` is too small.
 
     Notes
     -----
-    A model that only many examples make good may drop out, or end behind: models are compared on a
-    few thousand.
+    Models are compared on a few thousand examples, so one that needs many examples to be good may
+    drop out, or be ranked too low.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def race(
         raise DataError(f"X and Y: {error}") from error
     n = X.shape[0] if hasattr(X, "shape") else len(X)
     if n < _FOLDS:
-        raise DataError(f"found {n} examples; expected at least {_FOLDS}, to hold some back")
+        raise DataError(f"found {n} examples; expected at least {_FOLDS}, to hold some out")
     order = np.random.default_rng(seed_from(random_state)).permutation(n)[:n_examples]
     left, rounds = list(models), []
     before = dict.fromkeys(models, np.inf)
@@ -138,7 +138,7 @@ def race(
 
 
 def _gains(model: Any, X: Any, Y: Any, rows: npt.NDArray[np.int64]) -> Floats:
-    """The nDCG of every row, predicted by models that have learnt from the other parts."""
+    """Return the cross-validated nDCG of every row."""
     part = np.arange(len(rows)) % _FOLDS
     gains = np.empty(len(rows))
     for fold in range(_FOLDS):

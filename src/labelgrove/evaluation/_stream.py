@@ -1,4 +1,4 @@
-"""Single examples from a stream, whatever its form."""
+"""Single examples from streams of several forms."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Example:
 
     Attributes
     ----------
-    X : one row, as `partial_fit` and `predict_topk` take it
-    Y : its labels, as `partial_fit` takes them
+    X : one row, as accepted by `partial_fit` and `predict_topk`
+    Y : its labels, as accepted by `partial_fit`
     labels : list of labels
     """
 
@@ -44,7 +44,7 @@ def examples_of(stream: Any) -> Iterator[Example]:
 def _rows_of_arrays(X: Any, Y: Any) -> Iterator[Example]:
     targets = parse_targets(Y, n_rows_of(X))
     X = csr_array(X) if issparse(X) else X
-    Y = csr_array(Y) if issparse(Y) else Y  # one format that can be cut row by row
+    Y = csr_array(Y) if issparse(Y) else Y  # a format that can be sliced by row
     for i in range(targets.n_rows):
         yield Example(X[i : i + 1], Y[i : i + 1], targets.row(i))
 

@@ -1,8 +1,8 @@
-"""How good is a model? Metrics of rankings, label sets, classes and probabilities.
+"""Metrics of rankings, label sets, classes and probabilities.
 
-True labels are a 0/1 sparse matrix of shape (n_rows, n_labels); predictions are ranked label ids,
-(n_rows, k) with -1 in missing places, or a sparse matrix of scores or of 0/1. Nothing of the size
-n_rows × n_labels is ever allocated, and no model is involved.
+True labels are a 0/1 sparse matrix of shape (n_rows, n_labels). Predictions are ranked label ids
+of shape (n_rows, k), with -1 in missing places, or a sparse matrix of scores or of 0/1. No metric
+needs a model, and none allocates a dense n_rows × n_labels array.
 """
 
 from labelgrove.metrics._calibration import (

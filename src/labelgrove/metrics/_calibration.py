@@ -1,4 +1,4 @@
-"""Whether scores can be read as probabilities."""
+"""Calibration: whether scores can be read as probabilities."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from labelgrove.metrics._inputs import as_indicator, canonical_csr, row_of, rows
 from labelgrove.metrics._ranking import contains
 from labelgrove.metrics._score import FloatArray, Interval, Score, estimate
 
-_ROUNDING = 1e-6  # float32 arithmetic may end this far above 1
+_ROUNDING = 1e-6  # float32 arithmetic may exceed 1 by this much
 
 
 @dataclass(frozen=True)
 class ReliabilityCurve:
-    """How often labels predicted with about the same probability are relevant.
+    """Observed frequency of relevant labels against their predicted probability.
 
     Attributes
     ----------
     edges : float64 array (n_bins + 1,)
-        Bin b holds the probabilities in (edges[b], edges[b + 1]]; the first one 0 as well.
+        Bin b holds the probabilities in (edges[b], edges[b + 1]]; the first bin also holds 0.
     count : float64 array (n_bins,)
-        Pairs of row and label in each bin.
+        Number of (row, label) pairs in each bin.
     mean_probability : float64 array (n_bins,)
-        Mean predicted probability in each bin; nan where the bin is empty.
+        Mean predicted probability in each bin; nan if the bin is empty.
     frequency : float64 array (n_bins,)
-        Share of the pairs whose label is relevant; nan where the bin is empty.
+        Share of pairs in each bin whose label is relevant; nan if the bin is empty.
     """
 
     edges: FloatArray
@@ -51,8 +51,8 @@ def reliability_curve(
     n_bins : int, default=15
         Number of bins.
     pairs : {"stored", "all"}, default="stored"
-        Which pairs of row and label count: those with a non-zero estimate, or all of them, where
-        the others were predicted with probability 0.
+        Which (row, label) pairs count: those with a non-zero estimate, or all of them, taking the
+        missing estimates as 0.
 
     Returns
     -------
@@ -85,9 +85,9 @@ def expected_calibration_error(
 ) -> Score:
     """Mean distance between predicted probability and observed frequency (ECE).
 
-    Over bins of equal width, the mean of abs(frequency - mean probability), each bin weighing as
-    much as it holds pairs. For top-label calibration of a multi-class model, give one estimate a
-    row. A bootstrap interval lies a little high, as the error itself does on few pairs.
+    It is the mean of abs(frequency - mean probability) over bins of equal width, weighted by the
+    number of pairs in each bin. For top-label calibration of a multi-class model, store one
+    estimate per row. The error is biased upwards on few pairs, and so is a bootstrap interval.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def expected_calibration_error(
 
 
 class _Binned:
-    """Every stored estimate with its bin, and what the estimates left out."""
+    """Every stored estimate with its bin, and counts of the pairs without one."""
 
     def __init__(self, Y_true: Any, probabilities: Any, n_bins: int, pairs: str) -> None:
         if n_bins < 1:
@@ -145,14 +145,14 @@ class _Binned:
         in_bins = np.ceil(self._probability * n_bins).astype(np.int64) - 1
         self._bin = np.maximum(in_bins, 0)
         self._relevant = contains(truth, self._rows, estimates.indices).astype(np.float64)
-        self._absent = np.zeros((2, self.n_rows))  # pairs left out of every row; relevant ones
+        self._absent = np.zeros((2, self.n_rows))  # per row: pairs without estimate; relevant ones
         if pairs == "all":
             found = np.bincount(self._rows, self._relevant, minlength=self.n_rows)
             self._absent[0] = truth.shape[1] - np.diff(estimates.indptr)
             self._absent[1] = np.diff(truth.indptr) - found
 
     def sums(self, weight: FloatArray | None) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Pairs, summed probabilities and relevant pairs of every bin, rows weighted."""
+        """Weighted pairs, probabilities and relevant pairs, summed by bin."""
         of_row = np.ones(self.n_rows) if weight is None else weight
         of_pair = of_row[self._rows]
         count, probability, relevant = (

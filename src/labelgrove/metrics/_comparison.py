@@ -1,4 +1,4 @@
-"""Comparison of two models on the same examples, with significance."""
+"""Comparison of two models on the same examples, with tests of significance."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ def compare_rankings(
     zero_division: float = 0.0,
     interval: Interval = 0.95,
 ) -> dict[str, Score]:
-    """How much better the second of two rankings of the same rows is, metric by metric.
+    """Measure how much better the second of two rankings of the same rows is, metric by metric.
 
-    The interval is a paired bootstrap's: rows are drawn with replacement, and both models are
-    measured on the same draw. If it does not contain 0, the difference is more than chance.
+    The interval comes from a paired bootstrap: rows are drawn with replacement, and both models
+    are measured on the same draw. If it does not contain 0, the difference is significant.
 
     Parameters
     ----------
     Y_true, ks, inverse_propensities, zero_division, interval
         As for `ranking_metrics`.
     before, after : rankings or scores
-        As ``prediction`` there.
+        As for ``prediction`` of `ranking_metrics`.
 
     Returns
     -------
     dict of str to Score
-        The names of `ranking_metrics`; each value is the metric of `after` less that of `before`.
+        The names of `ranking_metrics`; each value is the metric of `after` minus that of `before`.
 
     Raises
     ------
@@ -73,19 +73,19 @@ def compare_sets(
     zero_division: float = 0.0,
     interval: Interval = 0.95,
 ) -> dict[str, Score]:
-    """How much better the second of two label sets for the same rows is, metric by metric.
+    """Measure how much better the second of two predictions of label sets is, metric by metric.
 
     Parameters
     ----------
     Y_true, labels, zero_division, interval
-        As for `set_metrics`; the interval is a paired bootstrap's, as in `compare_rankings`.
+        As for `set_metrics`; the interval comes from a paired bootstrap, as in `compare_rankings`.
     before, after : label sets
-        As ``Y_pred`` there.
+        As for ``Y_pred`` of `set_metrics`.
 
     Returns
     -------
     dict of str to Score
-        The names of `set_metrics`; each value is the metric of `after` less that of `before`.
+        The names of `set_metrics`; each value is the metric of `after` minus that of `before`.
 
     Raises
     ------
@@ -115,18 +115,18 @@ def _differences(before: _Finishes, after: _Finishes, interval: Interval) -> dic
 
 @dataclass(frozen=True, eq=False)
 class Discordance:
-    """Where only one of two models was right, and how likely that is if they are equally good.
+    """Decisions that only one of two models got right, and McNemar's test of their numbers.
 
     Attributes
     ----------
     only_before, only_after : int64 arrays (n,)
-        Decisions that only the first, or only the second, got right.
+        Decisions that only the first model, or only the second, got right.
     p_value : float64 array (n,)
-        McNemar's exact test, two-sided: the probability of numbers at least as unequal if each
-        of these decisions were as likely to be either's.
+        McNemar's exact test, two-sided: the probability of counts at least as unequal if either
+        model were equally likely to be the right one in each of these decisions.
     adjusted : float64 array (n,)
-        After Benjamini and Hochberg: among all with ``adjusted <= q``, a share of at most q is
-        expected to be chance.
+        p-values adjusted after Benjamini and Hochberg: among all with ``adjusted <= q``, at most
+        a share q is expected to be due to chance.
     """
 
     only_before: IntArray
@@ -136,12 +136,12 @@ class Discordance:
 
 
 def mcnemar(only_before: npt.ArrayLike, only_after: npt.ArrayLike) -> Discordance:
-    """McNemar's exact test, for one pair of numbers or for many at once.
+    """Apply McNemar's exact test to one pair of counts, or to many at once.
 
     Parameters
     ----------
     only_before, only_after : int or int array (n,)
-        How many decisions only the first, or only the second, got right.
+        Number of decisions that only the first model, or only the second, got right.
 
     Returns
     -------
@@ -151,7 +151,7 @@ def mcnemar(only_before: npt.ArrayLike, only_after: npt.ArrayLike) -> Discordanc
     Raises
     ------
     DataError
-        When the numbers are no counts, or not as many of each.
+        When the numbers are not counts, or the two lengths differ.
 
     Examples
     --------
@@ -160,28 +160,28 @@ def mcnemar(only_before: npt.ArrayLike, only_after: npt.ArrayLike) -> Discordanc
     """
     b, c = (np.atleast_1d(np.asarray(given)) for given in (only_before, only_after))
     if b.shape != c.shape or b.ndim != 1 or {b.dtype.kind, c.dtype.kind} - {"i", "u"}:
-        raise DataError("only_before and only_after: expected as many counts of each")
+        raise DataError("only_before and only_after: expected the same number of counts in each")
     if (b < 0).any() or (c < 0).any():
-        raise DataError("only_before and only_after: a negative count found")
+        raise DataError("only_before and only_after: found a negative count")
     p = np.minimum(1.0, 2.0 * bdtr(np.minimum(b, c).astype(np.float64), b + c, 0.5))
     return Discordance(b.astype(np.int64), c.astype(np.int64), p, _adjusted(p))
 
 
 def label_changes(Y_true: Any, before: Any, after: Any) -> Discordance:
-    """For every label, the rows on which only one of two models decided rightly about it.
+    """Count for every label the rows on which only one of two models was right.
 
     Parameters
     ----------
     Y_true : sparse matrix (n_rows, n_labels)
         True labels, 0/1.
     before, after : label sets
-        Predicted by the two models, as ``Y_pred`` of `set_metrics`.
+        Predictions of the two models, as for ``Y_pred`` of `set_metrics`.
 
     Returns
     -------
     Discordance
-        One entry a label. Only labels on which the models ever differ count as tested: the
-        others have 1 in ``p_value`` and in ``adjusted``.
+        One entry per label. Labels on which the models never differ are not tested: their
+        ``p_value`` and ``adjusted`` are 1.
 
     Raises
     ------
@@ -197,7 +197,7 @@ def label_changes(Y_true: Any, before: Any, after: Any) -> Discordance:
     ([0, 1], [2, 1])
     """
     first, second = compare(Y_true, before), compare(Y_true, after)
-    # Exactly one is right where exactly one predicts the label.
+    # Exactly one model is right where exactly one predicts the label.
     only_first = first.predicted - first.predicted.multiply(second.predicted)
     only_second = second.predicted - second.predicted.multiply(first.predicted)
     hits_first, hits_second = _totals(only_first, first), _totals(only_second, second)
@@ -211,7 +211,7 @@ def label_changes(Y_true: Any, before: Any, after: Any) -> Discordance:
 
 
 def _totals(only: Any, overlap: Any) -> tuple[IntArray, IntArray]:
-    """By label, how many of one model's own predictions are right, and how many are not."""
+    """Count by label the right and the wrong ones of one model's own predictions."""
     all_of_it = np.asarray(only.sum(axis=0)).ravel().astype(np.int64)
     right = np.asarray(only.multiply(overlap.truth).sum(axis=0)).ravel().astype(np.int64)
     return right, all_of_it - right

@@ -1,4 +1,4 @@
-"""Depth of the answers in a label tree."""
+"""Depth of the predicted labels in a label tree."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from labelgrove.metrics._score import Interval, Score, estimate, mean_of
 
 
 def expected_depth(depth: npt.ArrayLike, *, interval: Interval = None) -> Score:
-    """Mean depth of the deepest label returned (expected depth at k of Baharav et al. 2021).
+    """Mean depth of the deepest returned label (expected depth at k of Baharav et al. 2021).
 
     Parameters
     ----------
     depth : array (n_rows,)
-        For every row, the depth in the tree of the deepest of its top-k labels. What a search
-        reports as its depth is as large or larger: it also enters nodes whose labels it does not
-        return. The mean of that is how deep the search goes.
+        For every row, the depth in the tree of the deepest of its top-k labels. The depth that a
+        search reports is at least as large, because it also enters nodes whose labels it does not
+        return; the mean of those is the mean search depth.
     interval : float or Bootstrap, optional
         Level of a bootstrap interval over rows, kept in the result's ``interval``.
 
@@ -29,7 +29,7 @@ def expected_depth(depth: npt.ArrayLike, *, interval: Interval = None) -> Score:
     Raises
     ------
     DataError
-        When `depth` is empty, not one-dimensional, or holds something else than numbers >= 0.
+        When `depth` is empty, not one-dimensional, or holds anything but numbers >= 0.
     ParameterError
         When `interval` lies outside its domain.
 

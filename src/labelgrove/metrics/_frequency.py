@@ -33,20 +33,20 @@ def frequency_split(
 ) -> FrequencySplit:
     """Split the labels into head, torso and tail by how often they occur.
 
-    Give the parts to the ``labels`` parameter of any metric to see how it does on each.
+    Pass a part as the ``labels`` parameter of any metric to measure that part alone.
 
     Parameters
     ----------
     labels : sparse matrix (n_rows, n_labels) or array (n_labels,)
-        Labels, 0/1 (the training set's, as a rule), or how often each occurs.
+        0/1 labels, usually of the training set, or the number of occurrences of each label.
     by : {"volume", "count"}, default="volume"
         "volume": the labels, most frequent first (ties: smaller id first), fill the head until
-        the occurrences before them make up the share ``at[0]`` of all, then the torso until
-        ``at[1]``. "count": labels with fewer than ``at[0]`` occurrences are the tail, those with
-        ``at[1]`` or more the head.
+        the preceding labels account for the share ``at[0]`` of all occurrences, then the torso
+        until ``at[1]``. "count": labels with fewer than ``at[0]`` occurrences form the tail, those
+        with ``at[1]`` or more the head.
     at : tuple of two numbers, optional
-        The two borders; by default (1/3, 2/3), three parts of about equal volume, for "volume",
-        and (10, 100) for "count".
+        The two boundaries. Default: (1/3, 2/3) for "volume", which gives three parts of about
+        equal volume, and (10, 100) for "count".
 
     Returns
     -------

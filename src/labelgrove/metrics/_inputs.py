@@ -1,4 +1,4 @@
-"""Input of the metrics: labels and predictions in any accepted form, checked."""
+"""Checks and conversions of the metrics' input: labels and predictions in any accepted form."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ from labelgrove._sparse import sparse_indicator
 IntArray = npt.NDArray[np.int64]
 
 MISSING = -1
-"""The id that stands in a ranking where a row has no further prediction."""
+"""The id that fills a ranking where a row has no further prediction."""
 
 
 def canonical_csr(matrix: Any, name: str) -> csr_array:
     """Return a sparse matrix as CSR with sorted, unique, finite, non-zero entries.
 
-    A zero that happens to be stored means the same as one that is not, and is dropped. The
-    caller's arrays are never changed.
+    Explicitly stored zeros are dropped. The caller's arrays are never changed.
     """
     _require_sparse(matrix, name)
     csr = csr_array(matrix)
@@ -69,7 +68,7 @@ def _check_finite(csr: csr_array, name: str) -> None:
 
 
 def row_of(csr: csr_array, entry: int) -> int:
-    """Return the row of a stored entry, for messages."""
+    """Return the row of a stored entry, for error messages."""
     return int(np.searchsorted(csr.indptr, entry, side="right")) - 1
 
 
@@ -136,11 +135,11 @@ def as_ranking(prediction: Any, shape: tuple[int, int], k: int) -> IntArray:
     ----------
     prediction : integer array (n_rows, at least k) or sparse matrix (n_rows, n_labels)
         Ranked ids with -1 in missing places, or scores: higher is better, ties go to the smaller
-        column, and a score of zero, stored or not, is no prediction.
+        column, and a score of zero, stored or not, is not a prediction.
     shape : tuple of two ints
         Shape of the true labels.
     k : int
-        Places wanted.
+        Number of places.
     """
     if issparse(prediction):
         scores = canonical_csr(prediction, "prediction")
@@ -154,8 +153,8 @@ def top_columns(scores: csr_array, k: int) -> IntArray:
     """Return the columns of the `k` largest stored values of every row of a canonical CSR."""
     length = np.diff(scores.indptr)
     top = np.full((scores.shape[0], k), MISSING, dtype=np.int64)
-    # Rows of about the same length are sorted together, as one dense block of at most twice
-    # their entries: many times faster than sorting all entries by (row, value) at once.
+    # Rows of similar length are sorted together, as a dense block of at most twice their
+    # entries: many times faster than sorting all entries by (row, value) at once.
     of_class = np.frexp(np.maximum(length - 1, 0))[1]
     for size in np.unique(of_class[length > 0]):
         rows = np.flatnonzero((of_class == size) & (length > 0))
@@ -163,7 +162,7 @@ def top_columns(scores: csr_array, k: int) -> IntArray:
         given = place < length[rows, np.newaxis]
         entry = np.where(given, scores.indptr[rows, np.newaxis] + place, 0)
         descending = np.where(given, -scores.data[entry].astype(np.float64), np.inf)
-        # A stable sort of entries that are in order of column: ties stay with the smaller one.
+        # Entries are in column order and the sort is stable, so ties go to the smaller column.
         best = np.argsort(descending, axis=1, kind="stable")[:, :k]
         columns = scores.indices[np.take_along_axis(entry, best, axis=1)]
         top[rows, : best.shape[1]] = np.where(best < length[rows, np.newaxis], columns, MISSING)
@@ -186,7 +185,7 @@ def _check_ranking(prediction: Any, shape: tuple[int, int], k: int) -> IntArray:
         raise DataError(f"prediction has {ids.shape[0]} rows: expected {shape[0]}, as Y_true has")
     if ids.shape[1] < k:
         raise DataError(
-            f"prediction has {ids.shape[1]} places a row: expected at least k={k}; "
+            f"prediction has {ids.shape[1]} places per row: expected at least k={k}; "
             "fill missing places with -1"
         )
     outside = (ids < MISSING) | (ids >= shape[1])
@@ -201,9 +200,7 @@ def _check_ranking(prediction: Any, shape: tuple[int, int], k: int) -> IntArray:
     repeated = (in_order[:, 1:] == in_order[:, :-1]) & (in_order[:, 1:] != MISSING)
     if repeated.any():
         row, place = np.unravel_index(int(np.argmax(repeated)), repeated.shape)
-        raise DataError(
-            f"prediction, row {row}: label id {in_order[row, place]} stands there twice"
-        )
+        raise DataError(f"prediction, row {row}: label id {in_order[row, place]} occurs twice")
     return ids
 
 

@@ -1,4 +1,4 @@
-"""A table of labels: how often each is true, found, missed and wrongly predicted."""
+"""A table of labels: how often each is true, correctly predicted, missed and wrongly predicted."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ class LabelRow(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LabelTable:
-    """A table with one line a label, held column by column.
+    """A table with one row per label, stored by column.
 
     Attributes
     ----------
     name : array (n_labels,)
-        Labels as given, or their column ids.
+        Label names as given, or column ids.
     support, true_positives, false_positives, false_negatives : int64 arrays (n_labels,)
     precision, recall, f1 : float64 arrays (n_labels,)
     threshold : float64 array (n_labels,)
-        Score from which on the label is predicted; nan where none was given.
+        Threshold on the label's score; nan if none was given.
     """
 
     name: npt.NDArray[Any]
@@ -57,7 +57,7 @@ class LabelTable:
         return int(self.name.size)
 
     def rows(self) -> Iterator[LabelRow]:
-        """Yield the lines one by one, as plain Python values."""
+        """Yield the rows as plain Python values."""
         for row in zip(*(column.tolist() for column in self.columns().values()), strict=True):
             yield LabelRow(*row)
 
@@ -74,7 +74,7 @@ def label_table(
     thresholds: npt.ArrayLike | None = None,
     zero_division: float = 0.0,
 ) -> LabelTable:
-    """Count and measure every label by itself.
+    """Compute counts, precision, recall and F1 for every label.
 
     Parameters
     ----------
@@ -83,9 +83,9 @@ def label_table(
     Y_pred : sparse matrix (n_rows, n_labels) or integer array (n_rows, k)
         Predicted labels, 0/1; or label ids, -1 in missing places, read as sets.
     names : sequence (n_labels,), optional
-        The labels, in column order, such as a model's ``classes_``.
+        The labels in column order, such as a model's ``classes_``.
     thresholds : float or array (n_labels,), optional
-        The thresholds that were used, as a column of the table.
+        The thresholds used, to be shown in the table.
     zero_division : {0, 1, nan}, default=0
         Value of 0/0 in precision, recall and F1.
 
@@ -128,7 +128,7 @@ def _names(names: Sequence[Any] | npt.NDArray[Any] | None, n_labels: int) -> npt
     if names is None:
         return np.arange(n_labels)
     if len(names) != n_labels:
-        raise ParameterError(f"names has {len(names)} entries: expected {n_labels}, one a column")
+        raise ParameterError(f"names has {len(names)} entries: expected {n_labels}, one per column")
     array = np.empty(n_labels, dtype=object)
     array[:] = list(names)
     return array

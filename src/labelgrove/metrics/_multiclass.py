@@ -21,7 +21,7 @@ def accuracy(y_true: Any, y_pred: Any, *, interval: Interval = None) -> Score:
     Parameters
     ----------
     y_true, y_pred : sequence or array (n_rows,)
-        One label a row: strings or integers.
+        One label per row: strings or integers.
     interval : float or Bootstrap, optional
         Level of a bootstrap interval over rows, kept in the result's ``interval``.
 
@@ -54,26 +54,26 @@ def entropy_reduction(
     constant: Hashable | None = None,
     interval: Interval = None,
 ) -> Score:
-    """How many bits better than the constant predictor: log2(Acc) - log2(Acc_const).
+    """Bits gained over a constant predictor: log2(Acc) - log2(Acc_const).
 
-    The measure of Section 5.2 of Jasinska-Kobus et al. (2021), where Acc_const is the accuracy of
-    a predictor that always gives the same answer.
+    This is the measure of Section 5.2 of Jasinska-Kobus et al. (2021). Acc_const is the accuracy
+    of a predictor that always returns the same label.
 
     Parameters
     ----------
     y_true, y_pred : sequence or array (n_rows,)
-        One label a row: strings or integers.
+        One label per row: strings or integers.
     constant : label, optional
-        The constant predictor's answer; by default the most frequent label of `y_true`, which is
-        the best constant there is.
+        The label that the constant predictor returns. Default: the most frequent label of
+        `y_true`, the best possible constant.
     interval : float or Bootstrap, optional
         As for `accuracy`; the constant is the same in all resamples.
 
     Returns
     -------
     Score
-        0 for the constant predictor itself, log2 of the number of classes at most when they are
-        balanced, minus infinity when no prediction is right.
+        0 for the constant predictor itself; at most log2 of the number of classes if these are
+        balanced; minus infinity if no prediction is right.
 
     Raises
     ------
@@ -93,21 +93,21 @@ def entropy_reduction(
 
 
 def binomial_margin(share: float, n: int, *, level: float = 0.95) -> float:
-    """Half the width of the symmetric binomial interval of a share, as papers print it after ±.
+    """Half the width of the symmetric binomial interval of a share, the figure papers put after ±.
 
     Parameters
     ----------
     share : float
-        A share of the examples, say the test error, in [0, 1].
+        A share of the examples, such as the test error, in [0, 1].
     n : int
-        How many examples it was measured on.
+        Number of examples it was measured on.
     level : float, default=0.95
-        How often such an interval holds the true share.
+        Confidence level of the interval.
 
     Returns
     -------
     float
-        z √(share (1 - share) / n), z being the normal quantile of `level`.
+        z √(share (1 - share) / n), where z is the two-sided normal quantile of `level`.
 
     Raises
     ------
@@ -150,6 +150,6 @@ def _label_pairs(y_true: Any, y_pred: Any) -> tuple[list[Any], list[Any]]:
 
 def _one_dimension(labels: Any, name: str) -> list[Any]:
     if isinstance(labels, str | bytes) or np.ndim(labels) != 1:
-        raise DataError(f"{name}: expected a one-dimensional sequence, one label a row")
+        raise DataError(f"{name}: expected a one-dimensional sequence, one label per row")
     values: list[Any] = np.asarray(labels, dtype=object).tolist()
     return values

@@ -1,4 +1,4 @@
-"""Propensities of labels, and ranking metrics that weigh labels by them (Jain et al. 2016)."""
+"""Label propensities, and ranking metrics that weight labels by them (Jain et al. 2016)."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from labelgrove.metrics._score import (
     ratio_of,
 )
 
-_FEWEST_EXAMPLES = 3  # below e examples the model's C is negative and so may be q
+_FEWEST_EXAMPLES = 3  # with fewer than e examples the model's C is negative, and q may be too
 
 
 def inverse_propensity(
     labels: Any, *, n_examples: int | None = None, A: float = 0.55, B: float = 1.5
 ) -> FloatArray:
-    """Inverse propensity of every label, from how often it occurs in the training data.
+    """Inverse propensity of every label, from its frequency in the training data.
 
     q_j = 1 + C (N_j + B)^(-A) with C = (ln N - 1)(B + 1)^A (Jain et al. 2016, as given in
     Appendix D of Jasinska-Kobus et al. 2021), where N_j of N training examples have label j.
@@ -38,12 +38,12 @@ def inverse_propensity(
     Parameters
     ----------
     labels : sparse matrix (n_rows, n_labels) or array (n_labels,)
-        The training set's labels, 0/1, or how many examples have each label.
+        The 0/1 labels of the training set, or the number of examples with each label.
     n_examples : int, optional
-        Number of training examples N; needed with counts, known from a matrix.
+        Number of training examples N. Required with counts; a matrix provides it.
     A, B : float, default=0.55 and 1.5
-        Parameters of the propensity model. Recommended are 0.5 and 0.4 for the Wikipedia sets,
-        0.6 and 2.6 for the Amazon sets, and the defaults elsewhere.
+        Parameters of the propensity model. The recommended values are 0.5 and 0.4 for the
+        Wikipedia sets, 0.6 and 2.6 for the Amazon sets, and the defaults for all others.
 
     Returns
     -------
@@ -101,9 +101,9 @@ class Gains:
     ----------
     hits : RankedHits
     found : float64 array (n, k)
-        Weight of the label in each place where it is relevant, 0 elsewhere.
+        Weight of the label in each place if it is relevant, else 0.
     best : float64 array (n, k)
-        The same for the ranking of a row's relevant labels by decreasing weight.
+        The same for the best ranking: a row's relevant labels by decreasing weight.
     """
 
     hits: RankedHits
@@ -112,7 +112,7 @@ class Gains:
 
 
 def weigh(hits: RankedHits, inverse_propensities: npt.ArrayLike) -> Gains:
-    """Check the labels' weights and look them up for the rankings and for the best possible."""
+    """Check the labels' weights and look them up for the given and the best possible rankings."""
     truth = hits.truth
     q = _check_weights(inverse_propensities, int(truth.shape[1]))
     weighted = csr_array((q[truth.indices], truth.indices, truth.indptr), shape=truth.shape)
@@ -168,17 +168,17 @@ def psp_at_k(
 ) -> Score:
     """Propensity-scored precision of the first `k` places as a share of the best possible (PSP@k).
 
-    The sum of q over all hits, divided by the sum that the best ranking of every row would have:
-    the normalised figure of the XMLRepository's tables. `raw_psp_at_k` is not normalised.
+    The sum of q over all hits, divided by the same sum for the best ranking of every row: the
+    normalised figure in the XMLRepository's tables. `raw_psp_at_k` is not normalised.
 
     Parameters
     ----------
     Y_true, prediction, k, labels, interval
         As for `precision_at_k`.
     inverse_propensities : array (n_labels,)
-        Weight q of every label, as `inverse_propensity` gives.
+        Weight q of every label, as returned by `inverse_propensity`.
     zero_division : {0, 1, nan}, default=0
-        Value when `Y_true` holds no relevant label at all.
+        Value if `Y_true` holds no relevant label.
 
     Returns
     -------
@@ -254,9 +254,9 @@ def psndcg_at_k(
 ) -> Score:
     """Propensity-scored nDCG of the first `k` places as a share of the best possible (PSnDCG@k).
 
-    `raw_psndcg_at_k` of the ranking divided by that of the best ranking, which has a row's
-    labels by decreasing q: the normalised figure of the XMLRepository's tables. Rows without
-    relevant labels add nothing to either.
+    `raw_psndcg_at_k` of the ranking divided by the value for the best ranking, which lists a row's
+    labels by decreasing q: the normalised figure in the XMLRepository's tables. Rows without
+    relevant labels contribute to neither.
 
     Parameters
     ----------
@@ -297,7 +297,7 @@ def raw_psndcg_at_k(
 ) -> Score:
     """Propensity-scored nDCG of the first `k` places, not normalised by the best possible.
 
-    Mean over rows of the sum of q/log2(r + 1) over the hits in places r, divided by the sum of
+    Mean over rows of the sum of q/log2(r + 1) over the hits at places r, divided by the sum of
     1/log2(r + 1) over the first min(k, number of relevant labels) places; it may exceed 1.
 
     Parameters
@@ -305,7 +305,7 @@ def raw_psndcg_at_k(
     Y_true, prediction, inverse_propensities, k, labels, interval
         As for `psp_at_k`.
     zero_division : {0, 1, nan}, default=0
-        Value of a row without relevant labels; nan leaves such rows out of the mean.
+        Value for a row without relevant labels; nan excludes such rows from the mean.
 
     Returns
     -------

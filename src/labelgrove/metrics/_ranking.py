@@ -1,4 +1,4 @@
-"""Metrics of ranked predictions, from which ranks are right."""
+"""Metrics of ranked predictions, computed from the places of the hits."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from labelgrove.metrics._score import (
 
 @dataclass(frozen=True)
 class RankedHits:
-    """Rankings beside the truth.
+    """Rankings and the true labels.
 
     Attributes
     ----------
@@ -68,14 +68,14 @@ def match(Y_true: Any, prediction: Any, k: int, labels: npt.ArrayLike | None = N
     ids = as_ranking(prediction, truth.shape, k)
     truth = restrict(truth, labels)
     rows = np.arange(ids.shape[0], dtype=np.int64)[:, np.newaxis]
-    # A missing place would read as the last column of the row before.
+    # Without the mask, a missing place (-1) would match the last column of the previous row.
     hit = contains(truth, rows, ids) & (ids != MISSING)
     return RankedHits(truth, ids, hit)
 
 
 def contains(truth: csr_array, rows: IntArray, columns: IntArray) -> npt.NDArray[np.bool_]:
-    """Tell for every pair of row and column (broadcast) whether a canonical CSR stores it."""
-    # One whole number for every pair: sorted as the entries of a canonical CSR are.
+    """Return for every (row, column) pair (broadcast) whether a canonical CSR stores it."""
+    # Encode each pair as one integer: the order is that of the entries of a canonical CSR.
     stored = rows_of(truth) * truth.shape[1] + truth.indices
     wanted = rows * truth.shape[1] + columns
     found = np.searchsorted(stored, wanted)
@@ -108,13 +108,13 @@ def precision_at_k(
     Y_true : sparse matrix (n_rows, n_labels)
         True labels, 0/1.
     prediction : integer array (n_rows, at least k) or sparse matrix (n_rows, n_labels)
-        Ranked label ids, best first, -1 in missing places; or scores, where ties go to the
-        smaller column and a zero is no prediction.
+        Ranked label ids, best first, -1 in missing places; or scores: ties go to the smaller
+        column, and a zero is not a prediction.
     k : int, default=5
         Number of places.
     labels : array of column ids, optional
-        Only these labels count as relevant. The precisions of the parts of a partition of the
-        labels (head, torso, tail) add up to the whole.
+        Count only these labels as relevant. If the labels are partitioned (head, torso, tail),
+        the precisions of the parts add up to the whole.
     interval : float or Bootstrap, optional
         Level of a bootstrap interval over rows, kept in the result's ``interval``.
 
@@ -150,14 +150,14 @@ def recall_at_k(
     zero_division: float = 0.0,
     interval: Interval = None,
 ) -> Score:
-    """Mean share of a row's relevant labels that stand in the first `k` places (R@k).
+    """Mean share of a row's relevant labels that are among the first `k` places (R@k).
 
     Parameters
     ----------
     Y_true, prediction, k, labels, interval
         As for `precision_at_k`.
     zero_division : {0, 1, nan}, default=0
-        Value of a row without relevant labels; nan leaves such rows out of the mean.
+        Value for a row without relevant labels; nan excludes such rows from the mean.
 
     Returns
     -------
@@ -191,7 +191,7 @@ def ndcg_at_k(
 ) -> Score:
     """Mean normalised discounted cumulative gain of the first `k` places (nDCG@k).
 
-    A hit in place r is worth 1/log2(r + 1); a row's sum is divided by that of the best ranking,
+    A hit at place r gains 1/log2(r + 1). A row's sum is divided by the sum for the best ranking,
     which has min(k, number of relevant labels) hits.
 
     Parameters
@@ -199,7 +199,7 @@ def ndcg_at_k(
     Y_true, prediction, k, labels, interval
         As for `precision_at_k`.
     zero_division : {0, 1, nan}, default=0
-        Value of a row without relevant labels; nan leaves such rows out of the mean.
+        Value for a row without relevant labels; nan excludes such rows from the mean.
 
     Returns
     -------
@@ -233,14 +233,14 @@ def coverage_at_k(
 ) -> Score:
     """Share of the labels present in `Y_true` that are found at least once in the first `k` places.
 
-    A label is found when it stands in the first `k` places of a row to which it belongs.
+    A label is found if it is among the first `k` places of a row to which it belongs.
 
     Parameters
     ----------
     Y_true, prediction, k, labels, interval
         As for `precision_at_k`.
     zero_division : {0, 1, nan}, default=0
-        Value when `Y_true` holds no relevant label at all.
+        Value if `Y_true` holds no relevant label.
 
     Returns
     -------
@@ -273,7 +273,7 @@ def abandonment_at_k(
 ) -> Score:
     """Share of rows with no relevant label in the first `k` places; lower is better.
 
-    It is the share of people who look at `k` suggestions and find none of use. Rows without
+    It is the share of users who look at `k` suggestions and find none of them useful. Rows without
     relevant labels count as abandoned. (Some programs print one minus this under the same name.)
 
     Parameters

@@ -1,4 +1,4 @@
-"""What a metric returns: a number, with a bootstrap interval if one was asked for."""
+"""The return value of a metric: a number, optionally with a bootstrap interval."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from labelgrove._errors import ParameterError
 FloatArray = npt.NDArray[np.float64]
 
 Finish = Callable[[FloatArray | None], float]
-"""The last step of a metric: the weight of every row (None: one each) to the metric's value."""
+"""The last step of a metric: from the weights of the rows (None: all 1) to its value."""
 
 
 class Score(float):
@@ -27,7 +27,7 @@ class Score(float):
     value : float
         The metric on the data as given.
     interval : tuple of two floats, optional
-        Lower and upper end of the bootstrap interval, where one was asked for.
+        Lower and upper end of the bootstrap interval, if one was requested.
 
     Attributes
     ----------
@@ -51,29 +51,29 @@ class Score(float):
         return score
 
     def __getnewargs__(self) -> tuple[float, tuple[float, float] | None]:  # type: ignore[override]
-        # float's own hook returns the value alone; a copy must keep the interval too.
+        # float's own hook returns only the value; a copy must keep the interval too.
         return float(self), self.interval
 
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """How to draw a bootstrap interval: rows are drawn with replacement.
+    """Settings of a bootstrap interval, which resamples rows with replacement.
 
-    Intervals drawn with the same seed over the same rows use the same resamples, so two models
-    measured on the same examples are compared pair by pair.
+    Intervals with the same seed over the same rows use the same resamples, so the comparison of
+    two models on the same examples is paired.
 
     Parameters
     ----------
     level : float, default=0.95
         Share of the resampled values that lie within the interval, between 0 and 1.
     n_resamples : int, default=1000
-        How many times the rows are drawn anew.
+        Number of resamples.
     random_state : int, default=0
         Seed; the same seed gives the same interval.
     method : {"percentile", "centred"}, default="percentile"
-        "percentile": the quantiles of the resampled values. "centred": the same, moved by as much
-        as the mean of the resampled values differs from the metric. Use it for macro averages:
-        many resamples lack the rare labels, so their values lie to one side of the metric.
+        "percentile": the quantiles of the resampled values. "centred": the same, shifted so that
+        the mean of the resampled values equals the metric. Use "centred" for macro averages: many
+        resamples lack the rare labels, which biases their values.
 
     Raises
     ------
@@ -107,13 +107,13 @@ class Bootstrap:
 
 
 Interval = float | Bootstrap | None
-"""What every metric takes as ``interval``: a level, a full description, or None for no interval."""
+"""Type of every metric's ``interval``: a level, full settings, or None for no interval."""
 
 
 def estimate(finish: Finish, n_rows: int, interval: Interval) -> Score:
     """Finish a metric on the data as given and, on request, on resampled rows.
 
-    Resampling does not repeat any matching or sorting: a row drawn twice is a row of weight two.
+    Resampling repeats no matching or sorting: a row drawn twice is a row of weight two.
     """
     value = finish(None)
     if interval is None:
@@ -128,14 +128,14 @@ def estimate(finish: Finish, n_rows: int, interval: Interval) -> Score:
     if values.size == 0:
         return Score(value, (float("nan"), float("nan")))
     tail = (1.0 - how.level) / 2.0
-    # An observed value, not an interpolated one: entropy reduction may be infinite.
+    # Do not interpolate: entropy reduction may be infinite.
     low, high = np.quantile(values, (tail, 1.0 - tail), method="inverted_cdf")
     shift = value - float(values.mean()) if how.method == "centred" else 0.0
     return Score(value, (float(low) + shift, float(high) + shift))
 
 
 def mean_of(values: FloatArray) -> Finish:
-    """Finish with the mean of one value a row; rows that are NaN are left out."""
+    """Finish with the mean of one value per row, ignoring NaN."""
     counted = ~np.isnan(values)
     kept = values[counted]
 
@@ -160,7 +160,7 @@ def ratio_of(numerator: FloatArray, denominator: FloatArray, zero_division: floa
 
 
 def divide(numerator: FloatArray, denominator: FloatArray, zero_division: float) -> FloatArray:
-    """Divide element by element; 0/0 gives `zero_division`."""
+    """Divide elementwise; 0/0 gives `zero_division`."""
     result = np.full(numerator.shape, zero_division, dtype=np.float64)
     np.divide(numerator, denominator, out=result, where=denominator > 0)
     return result

@@ -1,4 +1,4 @@
-"""Metrics of predicted label sets, from the counts of right, wrong and missed labels."""
+"""Metrics of predicted label sets, from counts of right, wrong and missed labels."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Overlap:
     Attributes
     ----------
     columns : int64 array or None
-        The columns that count; None for all of them. The matrices hold no others.
+        The columns that count; None for all. The matrices hold no others.
     """
 
     truth: csr_array
@@ -68,15 +68,15 @@ class Overlap:
         return int(self.truth.shape[1] if self.columns is None else self.columns.size)
 
     def by_row(self) -> Counts:
-        """Count in every row; arrays of shape (n,)."""
+        """Count within every row; arrays of shape (n,)."""
         return self._count(lambda sets: np.diff(sets.indptr).astype(np.float64))
 
     def by_label(self, weight: FloatArray | None = None) -> Counts:
-        """Count for every label that counts, rows weighted; arrays of shape (n_labels,)."""
+        """Count by label over weighted rows, in `columns` only; arrays of shape (n_labels,)."""
         return self._count(lambda sets: self._label_totals(sets, weight))
 
     def in_all(self, weight: FloatArray | None = None) -> Counts:
-        """Count over all pairs, rows weighted; arrays of shape (1,)."""
+        """Count over all pairs of weighted rows and labels; arrays of shape (1,)."""
         rows = self.by_row()
         if weight is None:
             weight = np.ones(self.n_rows)
@@ -120,11 +120,11 @@ def precision(
     Y_pred : sparse matrix (n_rows, n_labels) or integer array (n_rows, k)
         Predicted labels, 0/1; or label ids, -1 in missing places, read as sets.
     average : {"macro", "micro", "instance"}, default="macro"
-        Mean over labels; one ratio over all pairs of row and label; mean over rows.
+        Mean over labels; one ratio over all (row, label) pairs; mean over rows.
     labels : array of column ids, optional
-        Measure on these columns only; the macro average is then over them alone.
+        Measure on these columns only; the macro average is over them alone.
     zero_division : {0, 1, nan}, default=0
-        Value of 0/0: of a label or row without predictions. nan leaves it out of the mean.
+        Value of 0/0, for a label or row without predictions. nan excludes it from the mean.
     interval : float or Bootstrap, optional
         Level of a bootstrap interval over rows, kept in the result's ``interval``.
 
@@ -168,7 +168,7 @@ def recall(
     Y_true, Y_pred, average, labels, interval
         As for `precision`.
     zero_division : {0, 1, nan}, default=0
-        Value of 0/0: of a label or row without true labels. nan leaves it out of the mean.
+        Value of 0/0, for a label or row without true labels. nan excludes it from the mean.
 
     Returns
     -------
@@ -204,17 +204,18 @@ def f_measure(
     """F-measure: (1 + beta²) TP / ((1 + beta²) TP + beta² FN + FP).
 
     The macro average is the mean of the labels' own F-measures (Equation 1 of Jasinska et al.
-    2016), not the F-measure of averaged precision and recall. That paper's tables hold with
-    ``zero_division=1``: a label that is nowhere true and nowhere predicted scores 1.
+    2016), not the F-measure of averaged precision and recall. That paper's tables use
+    ``zero_division=1``: a label that is never true and never predicted scores 1.
 
     Parameters
     ----------
     Y_true, Y_pred, average, labels, interval
         As for `precision`.
     beta : float, default=1.0
-        Weight of recall against precision.
+        Weight of recall relative to precision.
     zero_division : {0, 1, nan}, default=0
-        Value of 0/0: of a label or row with neither true nor predicted labels. nan leaves it out.
+        Value of 0/0, for a label or row with neither true nor predicted labels. nan excludes it
+        from the mean.
 
     Returns
     -------
@@ -255,8 +256,8 @@ def macro_f_at_k(
     Y_true : sparse matrix (n_rows, n_labels)
         True labels, 0/1.
     prediction : integer array (n_rows, at least k) or sparse matrix (n_rows, n_labels)
-        Ranked label ids, best first, -1 in missing places; or scores, where ties go to the
-        smaller column and a zero is no prediction.
+        Ranked label ids, best first, -1 in missing places; or scores: ties go to the smaller
+        column, and a zero is not a prediction.
     k : int, default=5
         Number of places.
     beta, labels, zero_division, interval
@@ -293,7 +294,7 @@ def hamming_loss(
     labels: npt.ArrayLike | None = None,
     interval: Interval = None,
 ) -> Score:
-    """Share of all pairs of row and label that are wrong: (FP + FN) / (n_rows · n_labels).
+    """Share of all (row, label) pairs that are wrong: (FP + FN) / (n_rows · n_labels).
 
     Parameters
     ----------
@@ -323,7 +324,7 @@ def hamming_loss(
 def averaged_finish(
     overlap: Overlap, average: str, kind: str, zero_division: float, beta: float = 1.0
 ) -> Finish:
-    """Finish with "precision", "recall" or "f", averaged as told."""
+    """Finish with the given average of "precision", "recall" or "f"."""
     if not (np.isfinite(beta) and beta > 0):
         raise ParameterError(f"beta={beta!r}: expected a positive number")
     zero = check_zero_division(zero_division)

@@ -1,4 +1,4 @@
-"""Many metrics at once: the input is checked and matched a single time."""
+"""Many metrics at once, checking and matching the input only once."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def ranking_metrics(
     zero_division: float = 0.0,
     interval: Interval = None,
 ) -> dict[str, Score]:
-    """Every ranking metric at every `k`, by the names that the command line uses.
+    """Compute every ranking metric at every `k`, with the names used by the command line.
 
     Parameters
     ----------
@@ -47,9 +47,9 @@ def ranking_metrics(
     ks : iterable of int, default=(1, 3, 5)
         Numbers of places.
     inverse_propensities : array (n_labels,), optional
-        Weights of the labels; with them the propensity-scored metrics are given too.
+        Weights of the labels; they add the propensity-scored metrics.
     zero_division : {0, 1, nan}, default=0
-        As for the single metrics.
+        As for the individual metrics.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def ranking_metrics(
     Raises
     ------
     DataError, ParameterError
-        As for the single metrics.
+        As for the individual metrics.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def ranking_finishes(
     labels: npt.ArrayLike | None,
     zero_division: float,
 ) -> tuple[dict[str, Finish], int]:
-    """The last step of every metric of `ranking_metrics`, and the number of rows."""
+    """Return the last step of every metric of `ranking_metrics`, and the number of rows."""
     ks = sorted({check_k(k) for k in ks})
     if not ks:
         raise ParameterError("ks is empty: expected at least one number of places")
@@ -114,7 +114,7 @@ def set_metrics(
     zero_division: float = 0.0,
     interval: Interval = None,
 ) -> dict[str, Score]:
-    """Every metric of predicted label sets, by the names that the command line uses.
+    """Compute every metric of predicted label sets, with the names used by the command line.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def set_metrics(
 def set_finishes(
     Y_true: Any, Y_pred: Any, labels: npt.ArrayLike | None, zero_division: float
 ) -> tuple[dict[str, Finish], int]:
-    """The last step of every metric of `set_metrics`, and the number of rows."""
+    """Return the last step of every metric of `set_metrics`, and the number of rows."""
     overlap = compare(Y_true, Y_pred, labels)
     finishes = {
         f"{average}_{name}": averaged_finish(overlap, average, kind, zero_division)

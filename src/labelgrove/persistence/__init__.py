@@ -1,4 +1,4 @@
-"""The model file: one safe, versioned, memory-mapped container (see docs/format.md)."""
+"""The model file: a safe, versioned, memory-mapped container (see docs/format.md)."""
 
 from labelgrove.persistence._container import FORMAT_VERSION
 from labelgrove.persistence._entry import Storable

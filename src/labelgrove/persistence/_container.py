@@ -1,9 +1,9 @@
-"""Layout of a model file, byte by byte, and every check of it.
+"""Layout of a model file, byte by byte, and all checks of it.
 
 The container is safetensors: eight bytes with the length N of the header (little-endian), N bytes
-of JSON, then the bytes of the arrays without a gap. Our additions keep within that format: JSON of
-our own in the container's `__metadata__`, checksums, and an order of the arrays that aligns each
-to the size of its items. Nothing here touches a file. docs/format.md is the specification.
+of JSON, then the bytes of the arrays without gaps. Our additions are valid in that format: our own
+JSON in the container's `__metadata__`, checksums, and an order of the arrays that aligns each to
+the size of its items. Nothing here touches a file. docs/format.md is the specification.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ from labelgrove.persistence._entry import CODES, DTYPES, Entry, Storable, Stream
 from labelgrove.persistence._json import clip, dump_json, load_json
 
 FORMAT_VERSION: Final = 2
-"""The version of the format that this library writes, and the newest that it reads."""
+"""The format version that this library writes, and the newest that it reads."""
 
 ALIGNMENT: Final = 64
-"""The data start at a multiple of this: a cache line, and the width of AVX-512."""
+"""The data start at a multiple of this: a cache line and the width of AVX-512."""
 
 MAX_HEADER_BYTES: Final = 4 * 1024 * 1024
-"""A header is parsed as a whole, so it is bounded; whatever grows with the model is an array."""
+"""Headers are parsed as a whole, so they are bounded; whatever grows with the model is an array."""
 
 METADATA: Final = "__metadata__"
 HEADER_KEY: Final = "labelgrove"
 CHECKSUM_KEY: Final = "labelgrove.crc32"
 
-# The longest side of an array: 128 TiB of bytes, so that no product of two overflows.
+# The longest side of an array, 128 TiB in bytes; no product of two sides overflows.
 _MAX_SIDE = 2**47
 
 
 def lay_out(arrays: Mapping[str, Storable]) -> list[Entry]:
-    """Give every array its place: widest items first, then by name.
+    """Assign every array its place: widest items first, then by name.
 
-    Widths are powers of two, so each array starts at a multiple of its own item size although the
+    Widths are powers of two, so each array starts at a multiple of its item size although the
     container allows no gaps.
 
     Raises
     ------
     ModelFileError
-        A name that cannot be stored, or an array that is not 1-D or 2-D of one of the eight types.
+        A name cannot be stored, or an array is not 1-D or 2-D of one of the eight types.
     """
     for name, array in arrays.items():
         _check_storable(name, array)
@@ -62,21 +62,22 @@ def lay_out(arrays: Mapping[str, Storable]) -> list[Entry]:
 def encode_header(
     header: Mapping[str, Any], entries: list[Entry], sums: Mapping[str, str]
 ) -> bytes:
-    """Return the file's first bytes: length, JSON, and blanks up to the start of the data.
+    """Return the file's first bytes: length, JSON, and padding blanks up to the data.
 
     Parameters
     ----------
     header : mapping
         Our own part, JSON values only.
     entries : list of Entry
-        The arrays in the order of their bytes.
+        The arrays in file order.
     sums : mapping of str to str
         The checksum of every array, by name.
 
     Raises
     ------
     ModelFileError
-        The header is no JSON (NaN and infinities are not), or longer than `MAX_HEADER_BYTES`.
+        The header is not valid JSON (NaN and infinities are not), or is longer than
+        `MAX_HEADER_BYTES`.
     """
     text = dump_json(header)
     outer: dict[str, Any] = {
@@ -88,13 +89,13 @@ def encode_header(
     for entry in entries:
         offsets = [entry.begin, entry.end]
         outer[entry.name] = {"dtype": entry.code, "shape": entry.shape, "data_offsets": offsets}
-    # The order of the keys is ours here: readers of the container get the arrays in file order.
+    # The keys are deliberately not sorted: readers of the container see the arrays in file order.
     body = json.dumps(outer, ensure_ascii=False, separators=(",", ":")).encode()
     body += b" " * (-(8 + len(body)) % ALIGNMENT)
     if len(body) > MAX_HEADER_BYTES:
         raise ModelFileError(
-            f"the header would take {len(body)} bytes and a model file allows {MAX_HEADER_BYTES}: "
-            "what grows with the model belongs into arrays"
+            f"the header would take {len(body)} bytes, but a model file allows "
+            f"{MAX_HEADER_BYTES}: data that grow with the model belong in arrays"
         )
     return len(body).to_bytes(8, "little") + body
 
@@ -102,34 +103,34 @@ def encode_header(
 def decode_header(
     body: bytes, data_size: int
 ) -> tuple[dict[str, Any], list[Entry], dict[str, str]]:
-    """Take the header's JSON apart and check everything that can be checked without the data.
+    """Parse the header's JSON and check everything that can be checked without the data.
 
     Parameters
     ----------
     body : bytes
-        The JSON, as many bytes as the file's first eight bytes say.
+        The JSON, whose length is given by the file's first eight bytes.
     data_size : int
-        Number of bytes in the file behind the header.
+        Number of bytes in the file after the header.
 
     Returns
     -------
     header : dict
         Our own part, of a version that this library reads.
     entries : list of Entry
-        The arrays; together they cover the data exactly, without gap or overlap.
+        The arrays, which cover the data exactly, without gaps or overlaps.
     sums : dict of str to str
         The checksum of every array.
 
     Raises
     ------
     ModelFileError
-        Whatever is wrong, in one sentence (without the file's name, which is not known here).
+        Anything is wrong. The message does not name the file, which is not known here.
     """
     outer = load_json(body, "the header")
     metadata = outer.pop(METADATA, None)
     if not isinstance(metadata, dict) or not isinstance(metadata.get(HEADER_KEY), str):
         raise ModelFileError(
-            "this is a safetensors file, but not a model of LabelGrove: its __metadata__ holds no "
+            "this is a safetensors file, but not a LabelGrove model: its __metadata__ holds no "
             f'text under "{HEADER_KEY}"'
         )
     text = metadata[HEADER_KEY].encode()
@@ -156,20 +157,20 @@ def _check_storable(name: Any, array: Any) -> None:
 def _is_unicode(name: str) -> bool:
     try:
         name.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair
+    except UnicodeEncodeError:  # a lone surrogate
         return False
     return True
 
 
 def check_version(header: Mapping[str, Any]) -> None:
-    """Refuse a header without format, library or algorithm, and a format that we do not know."""
+    """Refuse a header without format, library or algorithm, or with an unknown format."""
     version, library = header.get("format"), header.get("library")
     if type(version) is not int or not isinstance(library, str):
         raise ModelFileError('the header must name its "format" (an integer) and its "library"')
     if not 1 <= version <= FORMAT_VERSION:
         raise ModelFileError(
             f"this file has format version {clip(version)}, written by LabelGrove {clip(library)}, "
-            f"and this LabelGrove reads format versions 1 to {FORMAT_VERSION}: open it with "
+            f"but this LabelGrove reads format versions 1 to {FORMAT_VERSION}: open it with "
             f"LabelGrove {clip(library)}"
         )
     algorithm = header.get("algorithm")
@@ -178,10 +179,10 @@ def check_version(header: Mapping[str, Any]) -> None:
 
 
 def _decode_entry(name: str, value: Any, data_size: int) -> Entry:
-    """Read one array's description; every number is checked against the data that are there."""
+    """Parse one array's description, and check every number against the size of the data."""
     place = f"array {clip(name)}"
     if not isinstance(value, dict) or value.keys() != {"dtype", "shape", "data_offsets"}:
-        raise ModelFileError(f"{place}: expected dtype, shape and data_offsets and nothing else")
+        raise ModelFileError(f"{place}: expected dtype, shape and data_offsets, and nothing else")
     code, shape, offsets = value["dtype"], value["shape"], value["data_offsets"]
     if not isinstance(code, str) or code not in DTYPES:
         raise ModelFileError(f"{place} has dtype {clip(code)}: expected one of {', '.join(DTYPES)}")
@@ -193,8 +194,8 @@ def _decode_entry(name: str, value: Any, data_size: int) -> Entry:
     itemsize = DTYPES[code].itemsize
     if not begin <= end <= data_size:
         raise ModelFileError(
-            f"{place} lies at bytes {begin} to {end} of the data, which have {data_size}: the "
-            "file is cut short or its header is damaged"
+            f"{place} is at bytes {begin} to {end} of the data, but there are only {data_size}: "
+            "the file is truncated or its header is damaged"
         )
     if math.prod(shape) * itemsize != end - begin:
         raise ModelFileError(
@@ -202,12 +203,14 @@ def _decode_entry(name: str, value: Any, data_size: int) -> Entry:
             f"{math.prod(shape) * itemsize}"
         )
     if begin % itemsize:
-        raise ModelFileError(f"{place} starts at byte {begin}, no multiple of its {itemsize}")
+        raise ModelFileError(
+            f"{place} starts at byte {begin}, which is not a multiple of {itemsize}"
+        )
     return Entry(name, code, tuple(shape), begin, end)
 
 
 def _is_list_of_sizes(value: Any) -> bool:
-    # bool is an int to Python, yet `true` is no size.
+    # bool is an int in Python, but `true` is not a size.
     return isinstance(value, list) and all(type(item) is int and item >= 0 for item in value)
 
 
@@ -217,12 +220,12 @@ def _check_cover(entries: list[Entry], data_size: int) -> None:
         if entry.begin != reached:
             raise ModelFileError(
                 f"array {clip(entry.name)} starts at byte {entry.begin} of the data, but those "
-                f"before it end at {reached}: arrays must not overlap nor leave gaps"
+                f"before it end at {reached}: arrays must not overlap or leave gaps"
             )
         reached = entry.end
     if reached != data_size:
         raise ModelFileError(
-            f"the arrays end at byte {reached} of the data, which have {data_size}"
+            f"the arrays end at byte {reached} of the data, but there are {data_size}"
         )
 
 

@@ -1,4 +1,4 @@
-"""One array of a model file: its type, its place, its bytes and their checksum."""
+"""Arrays of a model file: their types, places, bytes and checksums."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PIECE_BYTES = 8 * 1024 * 1024
 
 @runtime_checkable
 class StreamedArray(Protocol):
-    """A 1-D array that is made piece by piece, whenever it is iterated over."""
+    """A 1-D array that is generated piece by piece, every time it is iterated over."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -36,14 +36,14 @@ class StreamedArray(Protocol):
         """Bytes of all items."""
 
     def __iter__(self) -> Iterator[AnyArray]:
-        """Pieces, one behind the other."""
+        """Yield the consecutive pieces."""
 
     def __array__(self, dtype: Any = None, *, copy: bool | None = None) -> AnyArray:
         """The whole array."""
 
 
 Storable = AnyArray | StreamedArray
-"""What can be written to a model file."""
+"""An array that can be written to a model file."""
 
 DTYPES: Final[Mapping[str, np.dtype[Any]]] = {
     "U8": np.dtype("<u1"),
@@ -60,7 +60,7 @@ CODES: Final = {(dtype.kind, dtype.itemsize): code for code, dtype in DTYPES.ite
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One array as the header describes it; `begin` and `end` count from the start of the data."""
+    """An array's entry in the header; `begin` and `end` count from the start of the data."""
 
     name: str
     code: str
@@ -70,14 +70,14 @@ class Entry:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The type of the items as they lie in the file: little-endian."""
+        """The type of the items in the file: little-endian."""
         return DTYPES[self.code]
 
 
 def pieces(array: Storable) -> Iterator[memoryview]:
-    """Yield the bytes of an array as they lie in the file, some megabytes at a time.
+    """Yield the bytes of an array as stored in the file, some megabytes at a time.
 
-    An array that is C-contiguous and little-endian is not copied, any other piece by piece.
+    A C-contiguous, little-endian array is not copied; any other is copied piece by piece.
     """
     if not isinstance(array, np.ndarray):
         for piece in array:
@@ -93,12 +93,12 @@ def pieces(array: Storable) -> Iterator[memoryview]:
 
 
 def checksum(data: bytes, start: int = 0) -> str:
-    """Return the CRC-32 of some bytes as eight hexadecimal digits."""
+    """Return the CRC-32 of bytes as eight hexadecimal digits."""
     return f"{zlib.crc32(data, start):08x}"
 
 
 def array_checksum(entry: Entry, content: Iterable[memoryview]) -> str:
-    """Return the checksum of an array: over its name, type and shape, then its bytes."""
+    """Return the checksum of an array over its name, type, shape and bytes."""
     label = f"{entry.name} {entry.code} {list(entry.shape)}"
     value = zlib.crc32(label.encode())
     for piece in content:

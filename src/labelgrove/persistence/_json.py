@@ -1,4 +1,4 @@
-"""Strict JSON for headers: an object, keys only once, finite numbers, whole characters."""
+"""Strict JSON for headers: an object, unique keys, finite numbers, no lone surrogates."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _clip.maxstring = _clip.maxother = _clip.maxlong = 100
 
 
 def clip(value: Any) -> str:
-    """Return the `repr` of a value from a file, cut so that a message stays one sentence."""
+    """Return the `repr` of a value from a file, truncated to fit into a message."""
     return _clip.repr(value)
 
 
 @contextmanager
 def naming(path: str) -> Iterator[None]:
-    """Put the file's name before what is found wrong with its content."""
+    """Prefix errors about a file's content with its name."""
     try:
         yield
     except ModelFileError as error:
@@ -30,12 +30,12 @@ def naming(path: str) -> Iterator[None]:
 
 
 def dump_json(value: Mapping[str, Any]) -> str:
-    """Return a mapping as JSON: keys sorted and no blanks, so that equal input is equal text.
+    """Return a mapping as JSON, with sorted keys and no blanks, so that equal input is equal text.
 
     Raises
     ------
     ModelFileError
-        A value that JSON does not have: NaN and infinities, NumPy scalars, half characters.
+        JSON cannot represent a value: NaN, infinity, a NumPy scalar or a lone surrogate.
     """
     try:
         text = json.dumps(
@@ -48,20 +48,20 @@ def dump_json(value: Mapping[str, Any]) -> str:
 
 
 def load_json(text: bytes, what: str) -> dict[str, Any]:
-    """Parse a JSON object that may come from a stranger.
+    """Parse an untrusted JSON object.
 
     Parameters
     ----------
     text : bytes
         UTF-8; the caller bounds its length.
     what : str
-        What the text is, to begin a message with.
+        What the text is, for the beginning of messages.
 
     Raises
     ------
     ModelFileError
-        The text is no JSON object, nests too deep, repeats a key, or holds NaN, an infinity or
-        half of a surrogate pair.
+        The text is not a JSON object, is nested too deeply, repeats a key, or holds NaN, infinity
+        or a lone surrogate.
     """
     try:
         value = json.loads(
@@ -70,7 +70,7 @@ def load_json(text: bytes, what: str) -> dict[str, Any]:
             parse_constant=_refuse_constant,
             parse_float=_finite_float,
         )
-        # Escapes can spell half of a surrogate pair, which nothing could print or save again.
+        # Escapes can spell a lone surrogate, which cannot be printed or saved again.
         json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise ModelFileError(f"{what} cannot be read as JSON: {error}") from error
@@ -85,13 +85,13 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                raise ValueError(f"the key {clip(key)} stands there twice")
+                raise ValueError(f"the key {clip(key)} occurs twice")
             seen.add(key)
     return result
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _finite_float(text: str) -> float:

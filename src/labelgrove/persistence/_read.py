@@ -1,4 +1,4 @@
-"""Read a model file that may come from a stranger: nothing in it is used unchecked."""
+"""Reading of untrusted model files: nothing in them is used unchecked."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from labelgrove.persistence._json import clip, naming
 _LONGEST = 500
 
 FAULTS = (ValueError, LookupError, TypeError, ArithmeticError)
-"""What building a model from the arrays of a file may raise, whatever is wrong with them."""
+"""Errors that may be raised when a model is built from the arrays of a damaged file."""
 
 
 def fault(error: Exception) -> str:
-    """Say what one of `FAULTS` tells of a file, in a sentence however long its values are."""
+    """Describe one of `FAULTS` in a sentence, truncated if its values are long."""
     if isinstance(error, KeyError):
         return f"it lacks {clip(error.args[0])}"
     told = str(error)
@@ -36,7 +36,7 @@ def fault(error: Exception) -> str:
 
 
 class StoredArrays(Mapping[str, AnyArray]):
-    """The arrays of a model file by name: read-only, in place, checked when first asked for."""
+    """The arrays of a model file by name: read-only, in place, verified on first access."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class StoredArrays(Mapping[str, AnyArray]):
             self.let_go()
 
     def let_go(self) -> None:
-        """Give back the memory of what was read, where the system can."""
+        """Release the memory of mapped pages, if the system supports it."""
         if self._mapping is not None and hasattr(mmap, "MADV_DONTNEED"):
             self._mapping.madvise(mmap.MADV_DONTNEED)
 
@@ -100,11 +100,11 @@ class StoredModel:
     path : str
         The file as the caller named it.
     header : dict
-        What the model says about itself: "format", "library", "algorithm" and more.
+        The model's description of itself: "format", "library", "algorithm" and more.
     arrays : mapping of str to ndarray
-        Read-only arrays. They lie in the file and are read when they are used; an array's checksum
-        is compared when the array is first asked for. They stay valid when the file is replaced
-        or this object is gone.
+        Read-only arrays. They are mapped from the file and read on use; an array's checksum is
+        verified on first access. They stay valid if the file is replaced or this object is
+        deleted.
     """
 
     path: str
@@ -114,7 +114,7 @@ class StoredModel:
     def take(
         self, name: str, dtype: npt.DTypeLike, shape: tuple[int | None, ...] = (None,)
     ) -> AnyArray:
-        """Return an array, or say how it differs from what is expected.
+        """Return an array, or raise an error if it is not as expected.
 
         Parameters
         ----------
@@ -133,7 +133,7 @@ class StoredModel:
         Raises
         ------
         ModelFileError
-            No such array, or one of another type or shape, or damaged.
+            There is no such array, or it has another type or shape, or it is damaged.
         """
         with self.checking():
             if name not in self.arrays:
@@ -153,10 +153,10 @@ class StoredModel:
 
     @contextmanager
     def checking(self) -> Iterator[None]:
-        """Turn any complaint about the file's content into a ModelFileError that names the file.
+        """Turn errors about the file's content into a ModelFileError that names the file.
 
-        For the block that builds a model from the arrays: what its checks find wrong comes from
-        the file, whichever part of the library notices it.
+        Use it around the code that builds a model from the arrays: any error there is due to the
+        file, whichever part of the library detects it.
 
         Raises
         ------
@@ -174,23 +174,23 @@ class StoredModel:
 def read_model(
     path: str | os.PathLike[str], *, mapped: bool = True, verify: bool = True
 ) -> StoredModel:
-    """Open a model file; safe whoever made it.
+    """Open a model file; safe even if its source is not trusted.
 
-    Nothing in the file is executed, every size is checked against the file's length before it is
-    used, and no more memory is asked for than the header needs (at most 4 MiB of text).
+    Nothing in the file is executed, every size is checked against the file's length before use,
+    and no more memory is allocated than the header needs (at most 4 MiB of text).
 
     Parameters
     ----------
     path : str or os.PathLike
         The file.
     mapped : bool
-        True maps the file into memory: arrays are read as they are used, and several processes
-        share them. Then the file may be replaced (as `write_model` does) but must not be cut
-        short or overwritten in place while the arrays are in use; and Windows refuses to replace
-        it. False reads the whole file into memory and lets go of it.
+        True maps the file into memory: arrays are read on use, and processes share them. While the
+        arrays are in use, the file may be replaced (as `write_model` does) but must not be
+        truncated or overwritten in place; Windows refuses to replace it. False reads the whole
+        file into memory and closes it.
     verify : bool
-        Whether to compare an array's checksum when it is first asked for, which reads the array
-        once. The header's is compared in any case.
+        Whether to verify an array's checksum on first access, which reads the array once. The
+        header's checksum is always verified.
 
     Returns
     -------
@@ -200,7 +200,8 @@ def read_model(
     Raises
     ------
     ModelFileError
-        The file is no model, of an unknown version, cut short or damaged; names file and fault.
+        The file is not a model, has an unknown version, is truncated or damaged; the message names
+        the file and the fault.
     OSError
         The file cannot be opened or read.
 
@@ -221,7 +222,7 @@ def read_model(
     name = os.fspath(path)
     with naming(name):
         if not stat.S_ISREG(place.stat().st_mode):  # opening a pipe would block forever
-            raise ModelFileError("this is no ordinary file")
+            raise ModelFileError("this is not a regular file")
         with place.open("rb") as file:
             return _read(file, name, mapped=mapped, verify=verify)
 
@@ -233,8 +234,8 @@ def _read(file: BinaryIO, path: str, *, mapped: bool, verify: bool) -> StoredMod
     length = int.from_bytes(file.read(8), "little")
     if length > min(size - 8, MAX_HEADER_BYTES):
         raise ModelFileError(
-            f"it is no model of LabelGrove, or cut short: its first 8 bytes ask for a header of "
-            f"{length} bytes, but {size - 8} follow (and {MAX_HEADER_BYTES} are allowed)"
+            f"this is not a LabelGrove model, or is truncated: its first 8 bytes declare a header "
+            f"of {length} bytes, but {size - 8} follow (and {MAX_HEADER_BYTES} are allowed)"
         )
     start = 8 + length
     header, entries, sums = decode_header(file.read(length), size - start)

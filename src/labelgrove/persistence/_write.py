@@ -1,4 +1,4 @@
-"""Write a model file so that a crash leaves the old model or the new one, never half of one."""
+"""Atomic writing of model files: a crash leaves the old model or the new one, never half of one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from labelgrove.persistence._entry import Entry, Storable, array_checksum, check
 from labelgrove.persistence._json import naming
 from labelgrove.persistence._read import FAULTS, StoredModel, fault, read_model
 
-# Not every file system can flush a folder; then the rename itself has to do.
+# Not every file system can flush a folder; then the rename itself must suffice.
 _UNSUPPORTED = {errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES, errno.EPERM, errno.EISDIR}
 
 
@@ -34,35 +34,36 @@ def write_model(
     arrays: Mapping[str, Storable],
     check: Callable[[StoredModel], object] | None = None,
 ) -> None:
-    """Save a model as one file, replacing an older one in one step.
+    """Save a model as one file, replacing an older one atomically.
 
-    The bytes go to a temporary file in the same folder, which is flushed to the disk and then
-    renamed over `path`. When anything fails, or the program is stopped, the older file stays as
-    it was. Equal input gives equal bytes. Arrays are written from where they lie, without a copy;
-    one that is streamed is made once, as the header, which has the checksums, is written last.
+    The bytes are written to a temporary file in the same folder, which is flushed to disk and then
+    renamed to `path`. If anything fails, or the program is interrupted, the old file stays
+    unchanged. Equal input gives equal bytes. Arrays are written without a copy. A streamed array
+    is generated only once, because the header, which holds the checksums, is written last.
 
     Parameters
     ----------
     path : str or os.PathLike
-        The file. Where it is a symbolic link, the file that it points to is replaced; an older
-        file's permissions are kept.
+        The file. If it is a symbolic link, its target is replaced. The permissions of an old file
+        are kept.
     header : mapping
         JSON values, at least "algorithm"; "format" and "library" (the version of LabelGrove) are
         added.
     arrays : mapping of str to ndarray or StreamedArray
         1-D or 2-D arrays of uint8, uint16, int32, uint32, int64, uint64, float32 or float64.
     check : callable, optional
-        Called with the new file, opened as `read_model` opens it, before it takes the place of an
-        older one: what it raises leaves the older one. The bytes have been written by then, and
-        the caller may drop the arrays. It must not keep what it is given.
+        Called with the new file, as opened by `read_model`, before it replaces the old one; if it
+        raises an error, the old file is kept. All arrays have been written by then, so the caller
+        may free them. The callable must not keep its argument.
 
     Raises
     ------
     ModelFileError
-        Header or arrays that the format cannot hold, a `path` that is no ordinary file, or a file
-        in which `check` has found something wrong.
+        The format cannot hold the header or the arrays, `path` is not a regular file, or `check`
+        has failed.
     OSError
-        The file cannot be written: no such folder, no permission, no space; names `path`.
+        The file cannot be written (no such folder, no permission, no space); the message names
+        `path`.
 
     Examples
     --------
@@ -84,12 +85,12 @@ def write_model(
     except OSError as error:
         if error.errno is None:
             raise
-        # Name the file that was asked for, not the temporary one.
+        # Name the requested file, not the temporary one.
         raise OSError(error.errno, error.strerror, name) from error
 
 
 def model_bytes(header: Mapping[str, Any], arrays: Mapping[str, Storable]) -> int:
-    """Size of the file that `write_model` would write, without writing it.
+    """Return the size of the file that `write_model` would write, without writing it.
 
     Parameters
     ----------
@@ -99,14 +100,14 @@ def model_bytes(header: Mapping[str, Any], arrays: Mapping[str, Storable]) -> in
     Returns
     -------
     int
-        Bytes.
+        Size in bytes.
     """
     begin = _head_bytes(_full(header), lay_out(arrays))
     return begin + sum(array.nbytes for array in arrays.values())
 
 
 def model_fingerprint(header: Mapping[str, Any], arrays: Mapping[str, Storable]) -> str:
-    """SHA-256 of the file that `write_model` would write, without writing it.
+    """Return the SHA-256 of the file that `write_model` would write, without writing it.
 
     Parameters
     ----------
@@ -116,7 +117,7 @@ def model_fingerprint(header: Mapping[str, Any], arrays: Mapping[str, Storable])
     Returns
     -------
     str
-        64 hexadecimal digits, as ``sha256sum`` gives them for the file.
+        64 hexadecimal digits, as printed by ``sha256sum`` for the file.
     """
     full, entries = _full(header), lay_out(arrays)
     sums = {entry.name: array_checksum(entry, pieces(arrays[entry.name])) for entry in entries}
@@ -134,7 +135,7 @@ def _full(header: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _head_bytes(full: Mapping[str, Any], entries: list[Entry]) -> int:
-    """Where the arrays begin: all checksums are equally long."""
+    """Return where the arrays begin; this is known because all checksums have the same length."""
     return len(encode_header(full, entries, {entry.name: checksum(b"") for entry in entries}))
 
 
@@ -145,7 +146,7 @@ def _write(
     check: Callable[[StoredModel], object] | None,
 ) -> None:
     full, entries = _full(header), lay_out(arrays)
-    begin = _head_bytes(full, entries)  # refuses what the format cannot hold
+    begin = _head_bytes(full, entries)  # also refuses a header that the format cannot hold
     with replacing(path) as file:
         file.seek(begin)
         sums = {
@@ -157,11 +158,11 @@ def _write(
         if check is not None:
             file.flush()
             try:
-                # Not their checksums: bytes that were just taken would be compared to themselves.
+                # Skip the checksums, which have just been computed from the same bytes.
                 check(read_model(file.name, verify=False))
             except FAULTS as error:
                 raise ModelFileError(
-                    f"the model is not saved, since it could not be loaded again: {fault(error)}"
+                    f"the model was not saved, since it could not be loaded again: {fault(error)}"
                 ) from error
 
 
@@ -173,7 +174,7 @@ def _written(file: BinaryIO, content: Iterable[memoryview]) -> Iterator[memoryvi
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Open a new file that takes the place of `path` when the block ends without an error.
+    """Open a new file that replaces `path` when the block ends without an error.
 
     Raises
     ------
@@ -186,14 +187,14 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         mode = path.stat().st_mode
     except FileNotFoundError:
         mode = None
-    target = path.resolve()  # a symbolic link stays, what it points to is replaced
+    target = path.resolve()  # keep a symbolic link, and replace its target
     if mode is not None and not stat.S_ISREG(mode):
-        raise ModelFileError("a model can only replace an ordinary file")
+        raise ModelFileError("a model can only replace a regular file")
     partial = target.with_name(f".{secrets.token_hex(8)}.partial")
     try:
         with partial.open("xb") as file:
             if mode is not None:
-                with suppress(OSError):  # a file system without permissions
+                with suppress(OSError):  # the file system may not support permissions
                     partial.chmod(stat.S_IMODE(mode))
             yield file
             file.flush()
@@ -207,8 +208,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the rename itself last through a power cut, where the system can."""
-    if os.name == "nt":  # Windows opens no folders; its renames are journalled
+    """Make the rename durable, if the system can."""
+    if os.name == "nt":  # Windows cannot open folders; its renames are journalled
         return
     try:
         descriptor = os.open(folder, os.O_RDONLY)

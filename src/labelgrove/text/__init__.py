@@ -1,4 +1,4 @@
-"""Text into rows of features, with nothing to prepare: front ends for a stream that never ends."""
+"""Front ends that turn text into rows of features, for streams of any length."""
 
 from labelgrove.text._features import TextFeatures
 from labelgrove.text._front_ends import FrontEnd

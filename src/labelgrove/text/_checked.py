@@ -1,4 +1,4 @@
-"""What every front end asks of the texts that it is given."""
+"""Validation of texts, common to all front ends."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from labelgrove._errors import DataError
 
 
 def checked_texts(texts: Any) -> Iterator[str]:
-    """The texts, one after another.
+    """Yield the texts one by one.
 
     Raises
     ------
     DataError
-        If there is one string in place of many, a table or a dict, or something that is no string;
+        If `texts` is a single string, a table or a dict, or an item is not a string; the message
         names the row.
     """
     one = isinstance(texts, str | bytes | Mapping) or not isinstance(texts, Iterable)
@@ -23,7 +23,7 @@ def checked_texts(texts: Any) -> Iterator[str]:
     if one or dimensions != 1:
         hint = "" if one else f" of {dimensions} dimensions"
         raise DataError(
-            f"texts is a {type(texts).__name__}{hint}: expected a list of strings, one a row"
+            f"texts is a {type(texts).__name__}{hint}: expected a list of strings, one per row"
         )
     return _strings(
         texts.to_pylist() if hasattr(texts, "to_pylist") else texts

@@ -1,4 +1,4 @@
-"""Texts whose features have been counted beforehand, perhaps in another thread."""
+"""Texts whose features have been counted in advance, perhaps in another thread."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from labelgrove._validation import Rows
 
 @dataclass(frozen=True, eq=False)
 class CountedTexts:
-    """Taken by the front end that counted them, or one like it, wherever it takes texts.
+    """Counted texts: accepted in place of texts by the front end that counted them, or one like it.
 
     Attributes
     ----------
     parts : tuple of Rows
-        How often each feature occurs, all parts below one another; at least one.
+        Feature counts, in one or more consecutive parts.
     """
 
     parts: tuple[Rows, ...]
 
     @classmethod
     def of(cls, several: Iterable[CountedTexts]) -> CountedTexts:
-        """Put texts below one another."""
+        """Concatenate several."""
         return cls(tuple(part for one in several for part in one.parts))
 
     def __len__(self) -> int:
@@ -36,7 +36,7 @@ class CountedTexts:
 
     @property
     def rows(self) -> Rows:
-        """All of them, put together."""
+        """All parts, concatenated."""
         first, *others = self.parts
         if not others:
             return first

@@ -1,4 +1,4 @@
-"""What a text means, as a few hundred numbers that somebody else has learnt."""
+"""Pretrained embeddings: the meaning of a text as a few hundred numbers."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ import numpy.typing as npt
 from labelgrove._errors import DataError, ModelStateError, ParameterError
 
 Embed = Callable[[list[str]], Any]
-"""From texts to an array with a row for each."""
+"""Function from a list of texts to an array with one row per text."""
 
 Triple = tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32], npt.NDArray[np.float32]]
 
 WORDLLAMA = "wordllama"
 GIVEN = "given"
-"""What a file calls a function, which it cannot hold."""
+"""Placeholder in files for a function, which cannot be stored."""
 
 _MOST_CHARACTERS = 1 << 14
 _BATCH = 16
 
 
 def embedding_of(name: object) -> Embed:
-    """The function that embeds texts: one of a name, or the one given.
+    """Return the function that embeds texts: a named one, or the given one.
 
     Raises
     ------
     ParameterError
-        If it is neither, or its package is not installed.
+        If `name` is neither a known name nor a function.
     """
     if name == WORDLLAMA:
         return _wordllama
@@ -40,36 +40,36 @@ def embedding_of(name: object) -> Embed:
     if not callable(name):
         raise ParameterError(
             f"embeddings={name!r}: expected None, {WORDLLAMA!r}, or a function from a list of "
-            "texts to an array with a row for each"
+            "texts to an array with one row per text"
         )
     return name
 
 
 def unit_rows(embed: Embed, texts: list[str], size: int | None = None) -> npt.NDArray[np.float32]:
-    """Embed texts: each a row of length 1, or of zeros.
+    """Embed texts as rows of length 1, or of zeros.
 
     Raises
     ------
     DataError
-        If what comes back is no array of finite numbers with a row for each text, or has not
+        If the function does not return an array of finite numbers with one row per text and
         ``size`` columns.
     """
     whole = [text.encode("utf-8", "replace").decode() for text in texts]
     found = np.asarray(embed(whole)) if whole else np.zeros((0, size or 0))
     if found.ndim != 2 or len(found) != len(texts) or size not in (None, found.shape[1]):
         raise DataError(
-            f"embeddings gave an array of the shape {found.shape} for {len(texts)} texts; expected "
+            f"embeddings returned an array of shape {found.shape} for {len(texts)} texts; expected "
             f"({len(texts)}, {'columns' if size is None else size})"
         )
     if found.dtype.kind not in "fiu" or not np.isfinite(found).all():
-        raise DataError("embeddings gave something that is no finite number; expected floats")
+        raise DataError("embeddings returned a value that is not a finite number; expected floats")
     rows = found.astype(np.float64)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return (rows / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
 
 
 def appended(rows: Triple, dense: npt.NDArray[np.float32], first: int) -> Triple:
-    """Put columns from ``first`` on behind sparse rows."""
+    """Append dense columns, numbered from ``first``, to sparse rows."""
     indptr, ids, values = rows
     n, width = dense.shape
     ends = indptr + width * np.arange(n + 1)
@@ -93,7 +93,7 @@ def taken_apart(rows: Triple, width: int) -> tuple[Triple, npt.NDArray[np.float3
 def _places(
     ends: npt.NDArray[np.int64], width: int
 ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
-    """Which entries are sparse, and for each row where the others are."""
+    """Return which entries are sparse, and the positions of the dense entries of each row."""
     behind = ends[1:, None] - width + np.arange(width)
     sparse = np.ones(int(ends[-1]), bool)
     sparse[behind] = False
@@ -115,13 +115,13 @@ def _wordllama_model() -> Any:
             f"embeddings={WORDLLAMA!r}: the package wordllama is not installed; expected "
             'pip install "labelgrove[embeddings]"'
         ) from None
-    # The weights come with the package, in a folder where it does not look.
+    # The package includes the weights, but does not look for them in its own folder.
     own = Path(wordllama.__file__).parent
     return wordllama.WordLlama.load(cache_dir=own, disable_download=True)
 
 
 def _missing(_texts: list[str]) -> Any:
     raise ModelStateError(
-        "the model embeds texts by a function, which no file can hold; expected "
-        "labelgrove.load(path, embeddings=function), with the one that it has learnt with"
+        "the model embeds texts with a function, which a model file cannot hold; expected "
+        "labelgrove.load(path, embeddings=function), with the function it was trained with"
     )

@@ -1,4 +1,4 @@
-"""Text to sparse rows: words and parts of words, weighted by how rare they are in the stream."""
+"""Text to sparse rows: words and subwords, weighted by their rarity in the stream."""
 
 from __future__ import annotations
 
@@ -33,80 +33,79 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 
 class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    r"""Turn texts into rows of hashed words and parts of words, weighted by how rare they are.
+    r"""Turn texts into rows of hashed words and subwords, weighted by their rarity.
 
-    Nothing has to be prepared: words are hashed into columns, and in how many documents each
-    column has occurred is counted as documents come (`partial_fit`), or for all of them at once
-    (`fit`). A text is read as its letters are meant: neither their case nor the way in which they
-    are encoded (Unicode's compatibility forms) makes a difference, on any machine. A word is a run
-    of letters, digits and their marks; of scripts without spaces, such as Chinese, Japanese and
-    Thai, every two neighbouring letters are a word.
+    No preparation is needed: words are hashed into columns, and the number of documents in which
+    each column has occurred is counted as documents arrive (`partial_fit`), or for all of them at
+    once (`fit`). Case and Unicode compatibility forms make no difference, on any machine. A word is
+    a run of letters, digits and their marks. In scripts without spaces, such as Chinese, Japanese
+    and Thai, every two neighbouring letters form a word.
 
     A feature that occurs c times in a text, and in d of n documents, has the weight
-    (1 + log c)·(1 + log((1 + n) / (1 + d))). Then words and subwords are scaled to a length of 1
-    and ``subword_weight``.
+    (1 + log c)·(1 + log((1 + n) / (1 + d))). The words of a row are then scaled to length 1, its
+    subwords to length ``subword_weight``.
 
     Parameters
     ----------
     preset : str, default="words+stems"
-        Says what the parameters that are None are:
+        Sets the parameters that are None:
 
         - ``"words"``: words;
-        - ``"words+pairs"``: words, and every two words that follow each other;
-        - ``"words+stems"``: words, and the first four letters of each that has so many;
+        - ``"words+pairs"``: words and pairs of consecutive words;
+        - ``"words+stems"``: words, and the first four letters of each word that has as many;
         - ``"words+subwords"``: words, and runs of 3 to 5 letters within them;
         - ``"subwords"``: runs of 3 to 5 letters within words.
     n_features : int, default=2**22
-        Number of columns, 2 to 2**26; with both words and subwords half of them are for each.
-        Every column takes 4 bytes of memory, and there may be up to 2**31 - 2 where nothing is
-        counted: without ``idf``, and with ``min_documents=1``.
+        Number of columns, 2 to 2**26, split evenly between words and subwords if there are both.
+        Every column takes 4 bytes of memory. If nothing is counted (without ``idf`` and with
+        ``min_documents=1``), there may be up to 2**31 - 2.
     words : tuple of two ints, optional
-        Shortest and longest runs of words that are features: (1, 2) adds pairs. At most 8.
-        (0, 0): none.
+        Shortest and longest runs of words that are features: (1, 2) adds pairs. At most 8;
+        (0, 0) for none.
     subwords : tuple of two ints, optional
-        Shortest and longest runs of letters within words that are features, at most 15. (0, 0):
+        Shortest and longest runs of letters within words that are features. At most 15; (0, 0) for
         none.
     subwords_at : {"anywhere", "start"}, optional
-        Where in a word they are. Anywhere, the boundaries before and behind a word count as
-        letters, and a word with them that is too short counts as a whole, as with scikit-learn's
-        ``analyzer="char_wb"``. At the start of a word the boundary is not counted.
+        Position of subwords within a word. With "anywhere", the boundaries before and after a word
+        count as letters, and a word that is too short, boundaries included, counts as a whole, as
+        with scikit-learn's ``analyzer="char_wb"``. With "start", the boundary does not count.
     subword_weight : float, optional
-        Length of the subwords' part of a row, where that of the words is 1.
+        Length of the subwords' part of a row, relative to 1 for the words.
     idf : bool, optional
         Whether rare features weigh more.
     min_documents : int, optional
-        A feature counts from so many documents on. With 2, as where there are pairs or subwords
-        from anywhere, what occurs only once costs nothing; the first 4,096 documents are taken
-        with everything that is in them.
+        Number of documents in which a feature must have occurred to be used. With 2, the preset
+        value with pairs or subwords from anywhere, features that occur only once cost nothing. The
+        first 4,096 documents are used with all of their features.
     most_features : int, optional
-        Most words, and most subwords, of a text: those that weigh most; of equal ones the first by
-        column. 0: all. It is 200 with ``"words+subwords"`` and ``"subwords"``. With 100 documents
-        of 700 words were learnt in two thirds of the time.
+        Maximum number of words, and of subwords, in a row: those with the highest weights; ties go
+        to the first column. 0 means all. It is 200 for ``"words+subwords"`` and ``"subwords"``;
+        with 100, documents of 700 words were learnt in two thirds of the time.
     fold_accents : bool, default=False
-        Whether é is e: points and accents above, below and through a letter are left out. Letters
-        that Unicode does not take apart, such as ø, stay.
+        Whether é equals e: dots and accents above, below and through a letter are removed. Letters
+        that Unicode does not decompose, such as ø, are kept.
     embeddings : {None, "wordllama"} or callable, default=None
-        Adds columns, behind the others, for what a text means: ``"wordllama"`` has 256, learnt
-        from English above all, and comes with ``pip install "labelgrove[embeddings]"``. Or a
-        function from a list of texts to an array with a row for each; what it gives for a text
-        must not depend on the others. A model file holds the name, but no function:
+        Appends columns for the meaning of a text. ``"wordllama"`` has 256 columns, was trained
+        mainly on English, and is installed by ``pip install "labelgrove[embeddings]"``. A callable
+        maps a list of texts to an array with one row per text; the row of a text must not depend
+        on other texts. A model file stores the name but no callable, which must be passed to
         ``labelgrove.load(path, embeddings=function)``.
     embedding_weight : float, default=0.5
-        Length of the embedding, where that of the words is 1.
+        Length of the embedding, relative to 1 for the words.
     n_jobs : int, optional
-        Threads; -1 for all processors. The result is the same.
+        Number of threads; -1 for all processors. It does not affect the result.
 
     Attributes
     ----------
     n_documents_ : int
-        Documents counted.
+        Number of documents counted.
 
     Notes
     -----
-    `transform` weights a text as it would be if it were the next document. What occurred in no
-    document is left out, since no model can know it.
+    `transform` weights a text as if it were the next document. Features that have occurred in no
+    document are omitted, since no model can know them.
 
-    A word of more than 64 letters is cut. Half characters (lone surrogates) part words.
+    Words are truncated to 64 letters. Lone surrogates separate words.
 
     Examples
     --------
@@ -120,7 +119,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     kind: ClassVar[str] = "text-features"
     _engine: _core.TextFeatures | None = None
-    _embedding_size: int | None = None  # unknown as long as there is no engine
+    _embedding_size: int | None = None  # unknown until there is an engine
 
     def __init__(
         self,
@@ -156,12 +155,12 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     # --- as a transformer ----------------------------------------------------------------------
 
     def fit(self, texts: Iterable[str], y: object = None) -> Self:  # noqa: ARG002
-        """Forget all documents, then count those given.
+        """Forget all documents, then count the given ones.
 
         Parameters
         ----------
         texts : iterable of str
-            One text a document; an iterator is read once.
+            One text per document; an iterator is consumed once.
         y : ignored
 
         Returns
@@ -171,7 +170,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Raises
         ------
         DataError
-            If ``texts`` is a single string, or a row of it no string; the message names the row.
+            If ``texts`` is a single string, or an item is not a string; the message names the row.
         ParameterError
             If a parameter lies outside its domain.
         """
@@ -205,7 +204,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return self
 
     def transform(self, texts: Iterable[str]) -> csr_array:
-        """Turn texts into rows; nothing is counted.
+        """Turn texts into rows, without counting them.
 
         Parameters
         ----------
@@ -214,13 +213,12 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Returns
         -------
         csr_array (n_texts, n_features), float32
-            A text without a single word that is known is an empty row. Embeddings are columns
-            more.
+            A text without known words is an empty row. Embeddings are additional columns.
 
         Raises
         ------
         NotLearnedError
-            Before a document has been counted, unless nothing depends on that.
+            If no document has been counted, unless the result does not depend on counts.
         DataError, ParameterError
             As for :meth:`fit`.
         """
@@ -231,10 +229,11 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return _csr(self.rows(texts, thread_count(self.n_jobs)))
 
     def fit_transform(self, texts: Iterable[str], y: object = None) -> csr_array:  # noqa: ARG002
-        """Forget all documents, count those given, and turn them into rows.
+        """Forget all documents, count the given ones, and turn them into rows.
 
-        A document is itself one of those by which it is weighted, as every other is; so its row
-        is not what :meth:`transform` makes of the same text, which counts as one more.
+        The counts that weight a document include the document itself and all others. Its row
+        therefore differs from the result of :meth:`transform`, which treats the text as one more
+        document.
 
         Parameters
         ----------
@@ -253,7 +252,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return _csr(self.fit_rows(texts, thread_count(self.n_jobs)))
 
     def get_feature_names_out(self, input_features: object = None) -> npt.NDArray[Any]:
-        """Name the columns by their numbers, as a hash does not know its words: see `sources`.
+        """Name the columns by number, since a hash does not know its words; see `sources`.
 
         Parameters
         ----------
@@ -270,15 +269,15 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     @property
     def n_documents_(self) -> int:
-        """Documents counted."""
+        """Number of documents counted."""
         if self._engine is None:
-            raise AttributeError("n_documents_ is there once a document has been counted")
+            raise AttributeError("n_documents_ is available once a document has been counted")
         return self._engine.documents
 
-    # --- for what learns behind it -------------------------------------------------------------
+    # --- for the estimators --------------------------------------------------------------------
 
     def sources(self, text: str) -> dict[int, list[str]]:
-        """Return the words, or runs of words, of a text that each column comes from.
+        """Return, for each column, the words or runs of words of a text that it comes from.
 
         Parameters
         ----------
@@ -287,13 +286,13 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Returns
         -------
         dict of int to list of str
-            As they stand in the text, each once, in its order. Columns of an embedding come from
+            As they appear in the text, each once, in text order. Columns of an embedding come from
             ``"(its meaning)"``.
 
         Raises
         ------
         DataError
-            If ``text`` is no string.
+            If ``text`` is not a string.
         ParameterError
             If a parameter lies outside its domain.
 
@@ -308,33 +307,33 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return found | {column: ["(its meaning)"] for column in meaning}
 
     def by_column(self, by_word: Mapping[str, T]) -> dict[int, T]:
-        """Give what belongs to words to their columns.
+        """Map the values of words to their columns.
 
         Parameters
         ----------
         by_word : mapping from str
-            What is no single word is left out.
+            Keys that are not single words are ignored.
 
         Returns
         -------
         dict from int
-            Of words that share a column the first.
+            If words share a column, the value of the first.
 
         Raises
         ------
         ParameterError
-            If single words are no features.
+            If single words are not features.
         """
         options = self._options()
         if options["shortest_run"] != 1:
             raise ParameterError(
-                f"words={self._settings()['words']}: vectors of words were given; expected "
-                "single words among the features, words=(1, 1) or (1, 2)"
+                f"words={self._settings()['words']}: vectors of words need single words as "
+                "features; expected words=(1, 1) or (1, 2)"
             )
         return values_by_column(options, by_word)
 
     def spans(self, text: str) -> list[Span]:
-        """Find the words of a text, and then the runs of words that are features.
+        """Return the words of a text, then the runs of words that are features.
 
         Parameters
         ----------
@@ -394,7 +393,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return self.weighted(counts, threads, as_next=False)
 
     def add(self, counts: CountedTexts, threads: int) -> None:
-        """Count documents whose features have been counted.
+        """Add documents whose features have already been counted.
 
         Parameters
         ----------
@@ -406,7 +405,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             engine.add(*self._without_meaning(part.arrays)[0], threads)
 
     def weighted(self, counts: CountedTexts, threads: int, *, as_next: bool) -> Rows:
-        """Turn counts into rows: of documents that were added, or as if each were the next.
+        """Turn counts into rows, of documents already added or, with `as_next`, not yet added.
 
         Parameters
         ----------
@@ -426,7 +425,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return Rows(*arrays, len(counts), self._n_features_out, dense=False)
 
     def counted(self, texts: Iterable[str] | CountedTexts, threads: int) -> CountedTexts:
-        """How often each feature occurs in texts. Nothing depends on what was counted before.
+        """Count how often each feature occurs in texts, independent of earlier counts.
 
         Parameters
         ----------
@@ -444,20 +443,20 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return CountedTexts((self._rows(engine.count(given, threads), given),))
 
     def learn(self, counts: Rows, begin: int, end: int, threads: int) -> Rows:
-        """Count some of the documents one by one, each weighted as things stand then.
+        """Add some of the documents one by one, weighting each by the counts at that moment.
 
         Parameters
         ----------
         counts : Rows
-            The rows that `counted` gave.
+            Rows returned by `counted`.
         begin, end : int
-            The documents; any cut gives the same.
+            The range of documents; how it is split does not affect the result.
         threads : int
 
         Returns
         -------
         Rows
-            As many as those given; those outside ``begin`` to ``end`` are empty.
+            As many rows as given; those outside ``begin`` to ``end`` are empty.
         """
         own, meaning = self._without_meaning(counts.part(begin, end).arrays)
         learnt = self._started().learn(*own, threads)
@@ -493,12 +492,12 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     @classmethod
     def from_dict(cls, parameters: Mapping[str, Any]) -> TextFeatures:
-        """Build the transformer that `to_dict` described; it has counted nothing.
+        """Build a transformer from the output of `to_dict`; it has counted nothing.
 
         Parameters
         ----------
         parameters : mapping of str to value
-            What `to_dict` gave, perhaps by way of JSON. Parameters left out have their defaults.
+            The output of `to_dict`, perhaps via JSON. Omitted parameters have their defaults.
 
         Returns
         -------
@@ -517,18 +516,18 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             for name, value in parameters.items()
         }
         text = cls(**values)
-        text.to_dict()  # checks them
+        text.to_dict()  # checks the parameters
         return text
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
-        """Return all that a model file keeps of the front end.
+        """Return everything that a model file stores of the front end.
 
         Returns
         -------
         header : dict
             Its kind and parameters.
         arrays : dict of str to ndarray
-            What it has counted.
+            Its counts.
         """
         saved = self._started().save()
         header = {"kind": self.kind, **self._parameters}
@@ -540,12 +539,12 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def from_state(
         cls, parameters: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
     ) -> TextFeatures:
-        """Build the front end of a file.
+        """Build the front end stored in a file.
 
         Parameters
         ----------
         parameters : mapping of str to value
-            As in its header.
+            As in the header of `state`.
         arrays : mapping of str to ndarray
 
         Returns
@@ -555,11 +554,11 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Raises
         ------
         ParameterError, ModelFileError, ValueError
-            If they cannot be.
+            If they are invalid.
         """
         kept = dict(parameters)
         size = integer("embedding_size", kept.pop("embedding_size", 0), 0)
-        kept.setdefault("most_features", 0)  # files of 0.1.0 know no such bound
+        kept.setdefault("most_features", 0)  # files of 0.1.0 have no such bound
         text = cls.from_dict(kept)
         if (text.embeddings is None) != (size == 0):
             raise ParameterError("embedding_size and embeddings contradict each other")
@@ -582,7 +581,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     # --- inside --------------------------------------------------------------------------------
 
     def _started(self) -> _core.TextFeatures:
-        """The engine that counts; one that has counted goes on."""
+        """Return the engine that counts, created if necessary."""
         if self._engine is None:
             self._start(_core.TextFeatures(self._options()))
         assert self._engine is not None
@@ -596,26 +595,26 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return embedding_of(self.embeddings)
 
     def _settings(self) -> dict[str, Any]:
-        """The parameters with what the preset says for those that are None, checked."""
+        """Return the checked parameters, with the preset's values for those that are None."""
         return settings_of(vars(self))
 
     def _options(self) -> dict[str, Any]:
-        """The same as the core takes them."""
+        """Return the same settings in the form that the core expects."""
         return core_options(self._settings())
 
     def _counts(self) -> bool:
-        """Whether a row depends on the documents that have been counted."""
+        """Return whether a row depends on the documents counted so far."""
         return counts_documents(self._settings())
 
     def _rows(self, arrays: Triple, texts: list[str]) -> Rows:
-        """Rows that the core has made of texts, with their embeddings."""
+        """Add embeddings to the rows that the core has made of texts."""
         if self._embedding_size:
             meaning = unit_rows(self._embed(), texts, self._embedding_size)
             arrays = appended(arrays, meaning * np.float32(self.embedding_weight), self.n_features)
         return Rows(*arrays, len(texts), self._n_features_out, dense=False)
 
     def _without_meaning(self, rows: Triple) -> tuple[Triple, npt.NDArray[np.float32] | None]:
-        """Take the embeddings away that `_rows` has added."""
+        """Remove the embeddings that `_rows` has added."""
         return taken_apart(rows, self._embedding_size) if self._embedding_size else (rows, None)
 
     @property
@@ -623,7 +622,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return self.n_features + (self._embedding_size or 0)
 
     def __sklearn_clone__(self) -> TextFeatures:
-        # What a function holds, a model of gigabytes perhaps, is not copied.
+        # A deep copy of `embeddings` could copy a model of gigabytes.
         return type(self)(**self.get_params(deep=False))
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -1,4 +1,4 @@
-"""What stands between texts and a classifier, and how it is kept in a model file."""
+"""Front ends, which turn texts into rows for a classifier, and their form in model files."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ FrontEnd = TextFeatures | HashedText
 def front_end_from_state(
     header: Any, arrays: Mapping[str, npt.NDArray[Any]], *, trust_pattern: bool = False
 ) -> FrontEnd:
-    """Build the front end that ``state()`` described, from a file of a stranger perhaps.
+    """Build a front end from the output of ``state()``, possibly from an untrusted file.
 
     Parameters
     ----------
     header : dict
         Its ``kind`` and parameters.
     arrays : mapping of str to ndarray
-        What it has counted.
+        Its counts.
     trust_pattern : bool
-        Whether to take a pattern of words other than the default.
+        Whether to accept a ``token_pattern`` other than the default.
 
     Raises
     ------
     ModelFileError
-        If it is of an unknown kind, damaged, or holds a pattern that is not trusted.
+        If the kind is unknown, the state is damaged, or its pattern is not trusted.
     """
     if not isinstance(header, dict):
         raise ModelFileError("the header's front_end must be an object or null")
@@ -53,7 +53,7 @@ def _refuse_patterns(parameters: Mapping[str, Any], trusted: bool) -> None:
     pattern = parameters.get("token_pattern", default)
     if pattern != default and not trusted:
         raise ModelFileError(
-            f"it finds words by the pattern {pattern!r:.200}, and a pattern can take for ever to "
+            f"it finds words with the pattern {pattern!r:.200}, and a pattern can take for ever to "
             "match; expected trust_pattern=True (--trust-pattern on the command line) if you trust "
-            "whoever made the file"
+            "the source of the file"
         )

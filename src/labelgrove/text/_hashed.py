@@ -1,4 +1,4 @@
-"""Text to sparse rows without a vocabulary: hashed words, ready for a stream that never ends."""
+"""Text to sparse rows of hashed words, without a vocabulary, for streams of any length."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _TWO_WORD_CHARACTERS = r"(?u)\b\w\w+\b"
 class HashedText(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Turn texts into rows of hashed word counts: 1 + log(count), scaled to unit length.
 
-    The column of a word (or run of words) is a hash of it, so nothing is learnt, no vocabulary is
-    kept, new words are welcome at any time, and the transformer is nothing but its parameters.
-    The price is that words may share a column. With w distinct words and m columns a word is
-    alone in its column with probability exp(-w/m): 200 000 words in the default 2**20 columns
-    leave 83 % of them alone. More columns cost nothing in a sparse row, but tables that a model
-    keeps for every column, where it has any, grow with them.
+    The column of a word (or run of words) is a hash of it. So nothing is learnt, no vocabulary is
+    kept, new words may appear at any time, and the transformer consists only of its parameters.
+    The price is that words may share a column. With w distinct words and m columns, a word is
+    alone in its column with probability exp(-w/m): with 200 000 words in the default 2**20
+    columns, that is 83 %. More columns cost nothing in a sparse row, but a model's tables of
+    columns, if it has any, grow with them.
 
     Parameters
     ----------
@@ -42,10 +42,10 @@ class HashedText(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     ngram_range : tuple of two ints, default=(1, 1)
         Shortest and longest runs of words that become features: (1, 2) adds pairs. At most 8.
     lowercase : bool, default=True
-        Whether upper and lower case are the same.
+        Whether to ignore case.
     token_pattern : str, default=r"(?u)\b\w\w+\b"
-        Regular expression of a word: two word characters or more, as in scikit-learn. With one
-        group in it, the group is the word.
+        Regular expression of a word: by default two or more word characters, as in scikit-learn.
+        If it contains a group, the group is the word.
 
     Examples
     --------
@@ -116,17 +116,17 @@ class HashedText(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         Parameters
         ----------
         texts : iterable of str
-            One text a row; an iterator is read once and never held as a whole.
+            One text per row; an iterator is consumed once and never held in memory as a whole.
 
         Returns
         -------
         csr_array (n_texts, n_features), float32
-            Rows of unit length; a text without a single word is an empty row.
+            Rows of unit length; a text without words is an empty row.
 
         Raises
         ------
         DataError
-            When `texts` is a single string or no iterable, or a row of it is not a string; the
+            When `texts` is a single string or not iterable, or an item is not a string; the
             message names the row.
         ParameterError
             When a parameter lies outside its domain.
@@ -142,7 +142,7 @@ class HashedText(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return csr_array(scaled, dtype=np.float32)
 
     def get_feature_names_out(self, input_features: object = None) -> npt.NDArray[Any]:
-        """Name the columns by their numbers, as a hash does not know its words: see `words`.
+        """Name the columns by number, since a hash does not know its words; see `words`.
 
         Parameters
         ----------
@@ -169,8 +169,8 @@ class HashedText(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def words(self, text: str) -> dict[int, str]:
         """Return the words of a text by the column that each is hashed to.
 
-        A column does not know its words: only hashing those of a given text tells which of them
-        it stands for there.
+        A column does not know its words, so this hashes the words of the given text to find out
+        which of them it represents there.
 
         Parameters
         ----------
@@ -179,8 +179,8 @@ class HashedText(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         Returns
         -------
         dict of int to str
-            Column to word, or run of words; those that share a column stand together, in the
-            order of the text, as in ``"quota / herring"``.
+            Column to word, or run of words; those that share a column are joined, in text order,
+            as in ``"quota / herring"``.
 
         Raises
         ------
@@ -199,7 +199,7 @@ class HashedText(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return {column: " / ".join(words) for column, words in self.sources(text).items()}
 
     def sources(self, text: str) -> dict[int, list[str]]:
-        """Return the words, or runs of words, of a text that each column comes from.
+        """Return, for each column, the words or runs of words of a text that it comes from.
 
         Parameters
         ----------
@@ -208,7 +208,7 @@ class HashedText(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         Returns
         -------
         dict of int to list of str
-            Each once, in the order of the text.
+            Each once, in text order.
         """
         self._check_parameters()
         [checked] = checked_texts([text])
@@ -224,7 +224,7 @@ class HashedText(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return columns
 
     def spans(self, text: str) -> list[Span]:
-        """Find the words of a text.
+        """Return the words of a text.
 
         Parameters
         ----------
@@ -233,7 +233,7 @@ class HashedText(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         Returns
         -------
         list of Span
-            Runs of words are not among them.
+            Single words only, no runs.
         """
         self._check_parameters()
         [checked] = checked_texts([text])
@@ -282,29 +282,29 @@ class HashedText(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     fit_rows = rows
 
     def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Return all that a model file keeps of the front end.
+        """Return everything that a model file stores of the front end.
 
         Returns
         -------
         header : dict
             Its kind and parameters.
         arrays : dict of str to ndarray
-            None: nothing is counted.
+            Empty, since nothing is counted.
         """
         return {"kind": self.kind, **self.to_dict()}, {}
 
     @classmethod
     def from_dict(cls, parameters: Mapping[str, Any], *, trust_pattern: bool = False) -> HashedText:
-        """Build the transformer that `to_dict` described.
+        """Build a transformer from the output of `to_dict`.
 
         Parameters
         ----------
         parameters : mapping of str to value
-            What `to_dict` gave, perhaps by way of JSON. Parameters left out have their defaults.
+            The output of `to_dict`, perhaps via JSON. Omitted parameters have their defaults.
         trust_pattern : bool
-            Whether a `token_pattern` other than the default is taken. A regular expression can
-            take for ever to match a short text, so that one in the model file of a stranger could
-            hang whoever predicts with it.
+            Whether to accept a `token_pattern` other than the default. A regular expression can
+            take for ever to match even a short text, so a malicious model file could hang the
+            process that predicts with it.
 
         Returns
         -------
@@ -313,8 +313,8 @@ class HashedText(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         Raises
         ------
         ParameterError
-            When a parameter is unknown, of the wrong type or outside its domain, or a pattern is
-            not trusted. Values are checked before anything is done with them.
+            When a parameter is unknown, of the wrong type or outside its domain, or the pattern is
+            not trusted. Values are checked before they are used.
         """
         unknown = sorted(set(parameters) - set(cls().get_params()))
         if unknown:
@@ -323,8 +323,8 @@ class HashedText(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         pattern = values.get("token_pattern", _TWO_WORD_CHARACTERS)
         if pattern != _TWO_WORD_CHARACTERS and not trust_pattern:
             raise ParameterError(
-                f"token_pattern={pattern!r}: a pattern other than the default is taken only from "
-                "those one trusts, as it can take for ever to match; expected the default, or "
+                f"token_pattern={pattern!r}: a pattern can take for ever to match, so only the "
+                "default is accepted from sources that are not trusted; expected the default, or "
                 "trust_pattern=True"
             )
         if isinstance(values.get("ngram_range"), list):

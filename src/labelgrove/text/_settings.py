@@ -1,4 +1,4 @@
-"""What the parameters of `TextFeatures` mean: names of presets, domains, options of the core."""
+"""The parameters of `TextFeatures`: presets, domains, and options of the core."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LONGEST_RUN = 8
 _LONGEST_SUBWORD = 15
 _FIRST_DOCUMENTS = 4096
 _MOST = 2**31 - 2
-_MOST_COUNTED = 2**26  # columns: a stranger's file shall not ask for more memory than this
+_MOST_COUNTED = 2**26  # columns: limits the memory that an untrusted file can request
 
 _PRESETS: dict[str, dict[str, Any]] = {
     "words": {"words": (1, 1)},
@@ -40,17 +40,17 @@ _DEFAULTS: dict[str, Any] = {
 
 
 def settings_of(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters, checked, with what the preset says for those that are None."""
+    """Check the parameters, and replace those that are None by the values of the preset."""
     chosen = _DEFAULTS | _PRESETS[choice(parameters, "preset", _PRESETS)]
     chosen |= {name: parameters[name] for name in chosen if parameters[name] is not None}
     words = _lengths("words", chosen["words"] or (0, 0), _LONGEST_RUN)
     subwords = _lengths("subwords", chosen["subwords"] or (0, 0), _LONGEST_SUBWORD)
     if not (words[1] or subwords[1]):
-        raise ParameterError("words and subwords are both none; expected one of them")
+        raise ParameterError("words and subwords are both (0, 0); expected at least one of them")
     idf, least = flag("idf", chosen["idf"]), integer("min_documents", chosen["min_documents"], 1)
     embeddings = parameters["embeddings"]
     if embeddings is not None:
-        embedding_of(embeddings)  # checks it
+        embedding_of(embeddings)  # raises an error if it is invalid
     most = _MOST_COUNTED if idf or least > 1 else _MOST
     return {
         "preset": parameters["preset"],
@@ -69,7 +69,7 @@ def settings_of(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def core_options(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The same as the core takes them."""
+    """Convert settings to the options that the core expects."""
     starts = settings["subwords_at"] == "start"
     pieces = [length + 1 if starts and length else length for length in settings["subwords"]]
     return {
@@ -90,12 +90,12 @@ def core_options(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def counts_documents(settings: Mapping[str, Any]) -> bool:
-    """Whether a row depends on the documents that have been counted."""
+    """Return whether a row depends on the documents counted so far."""
     return bool(settings["idf"] or settings["min_documents"] > 1)
 
 
 def _lengths(name: str, value: Any, most: int) -> tuple[int, int]:
-    """A range of lengths, or (0, 0)."""
+    """Return a range of lengths, or (0, 0), after checking it."""
     if isinstance(value, tuple) and len(value) == 2:
         least = 0 if value == (0, 0) else 1
         try:

@@ -1,4 +1,4 @@
-"""The words of a text: where they stand, and which columns come from them."""
+"""The words of a text: their positions, and the columns that come from them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Span(NamedTuple):
     ----------
     begin, end : int
     name : str
-        What `sources` calls it.
+        The name used by `sources`.
     is_run : bool
     """
 
@@ -31,11 +31,11 @@ class Span(NamedTuple):
 
 
 def words_and_runs(text: str, longest: int) -> list[Span]:
-    """The words of a text, and then its runs of up to so many."""
+    """Return the words of a text, then its runs of up to `longest` words."""
     [checked] = checked_texts([text])
     raw = checked.encode("utf-8", "replace")
     ends = _core.words_of(checked).reshape(-1, 2)
-    # UTF-8 has one byte a character that does not go on with the one before.
+    # Every character has exactly one byte in UTF-8 that is not a continuation byte.
     before = np.cumsum(np.frombuffer(raw, np.uint8) & 0xC0 != 0x80)
     places = [(int(before[a]) - 1, int(before[b - 1])) for a, b in ends.tolist()]
     whole = raw.decode()
@@ -47,21 +47,21 @@ def words_and_runs(text: str, longest: int) -> list[Span]:
 
 
 def names_by_column(engine: _core.TextFeatures, spans: Iterable[Span]) -> dict[int, list[str]]:
-    """The words that each column comes from; runs only where none of their words does."""
+    """Return the words that each column comes from; runs only if none of their words does."""
     spans = list(spans)
     indptr, columns, _ = engine.count([span.name for span in spans], 1)
     found: dict[int, list[str]] = {}
     for i, span in enumerate(spans):
         for column in columns[indptr[i] : indptr[i + 1]].tolist():
             listed = found.setdefault(column, [])
-            # A run holds the features of its words, which have come before it.
+            # The features of a run include those of its words, which came earlier in the list.
             if span.name not in listed and (not span.is_run or not listed):
                 listed.append(span.name)
     return found
 
 
 def values_by_column(options: Mapping[str, Any], by_word: Mapping[str, T]) -> dict[int, T]:
-    """What belongs to words, by their columns; of words that share one, that of the first."""
+    """Map the values of words to their columns; if words share a column, the first wins."""
     width = options["columns"] // (2 if options["longest_piece"] else 1)
     single = {"longest_run": 1, "shortest_piece": 0, "longest_piece": 0, "columns": width}
     indptr, columns, _ = _core.TextFeatures({**options, **single}).count(list(by_word), 1)

@@ -1,4 +1,4 @@
-"""Label trees: their structure, and what builds it."""
+"""Label trees: their structure, and the methods that build them."""
 
 from labelgrove.trees._clustering import interpolated_tree, kmeans_tree
 from labelgrove.trees._codes import fano_tree, huffman_tree

@@ -1,4 +1,4 @@
-"""Balanced k-means trees, and trees between these and Fano's."""
+"""Balanced k-means trees, and interpolations between these and Fano trees."""
 
 from __future__ import annotations
 
@@ -36,34 +36,34 @@ def kmeans_tree(
     random_state: Any = 0,
     n_jobs: int | None = 1,
 ) -> LabelTree:
-    """Build a tree by balanced spherical k-means, from the top downwards.
+    """Build a tree by balanced spherical k-means, top down.
 
-    A group of labels is cut into `arity` parts of equal size whose labels are similar, and these
-    parts again, until a group is small enough. With arity 2 this is the tree of Parabel (Prabhu
-    et al. 2018): in turns, each label goes to the centre that it is more similar to, half of them
-    to either, and the centres move to the mean of their labels. A larger arity is reached by
-    cutting in two repeatedly, each time in proportion to the parts to come. Wide trees are faster
-    and no less accurate (Bonsai, Khandagale et al. 2020).
+    A group of labels is split recursively into `arity` parts of equal size, each of similar
+    labels, until it is small enough. With arity 2 this is the tree of Parabel (Prabhu et al.
+    2018), which alternates two steps: assign half of the labels to either centre, by similarity,
+    and move each centre to the mean of its labels. A larger arity is reached by repeated splits in
+    two, each in proportion to the number of parts on either side. Wide trees are faster and no
+    less accurate (Bonsai, Khandagale et al. 2020).
 
     Parameters
     ----------
     embeddings : sparse array or array-like, shape (n_labels, n_dimensions)
-        One vector a label, as from `label_embeddings`; only directions count.
+        One vector per label, as from `label_embeddings`; only directions count.
     labels : iterable of str or int, optional
-        Names of the rows; 0, 1, 2… when not given.
+        Names of the rows; 0, 1, 2… if not given.
     arity : int
-        Children of every inner node above the last.
+        Number of children of every inner node, except those just above the leaves.
     max_leaf_size : int
-        A group of this size, or of `arity` at most, is not cut: its labels become the leaves of
-        one node.
+        A group no larger than this, or than `arity`, is not split: its labels become the leaves
+        of one node.
     tolerance : float
-        Cutting ends when the mean similarity of labels and centres rises by less.
+        A split is final when the mean similarity of labels to centres rises by less than this.
     max_iterations : int
-        Or after so many iterations.
+        Maximum number of iterations per split.
     random_state : int, RandomState or None
         Seed of the initial centres.
     n_jobs : int, optional
-        Threads; -1 for all processors. The tree is the same for any number of them.
+        Number of threads; -1 for all processors. It does not affect the tree.
 
     Returns
     -------
@@ -73,9 +73,9 @@ def kmeans_tree(
     Raises
     ------
     ParameterError
-        A parameter outside its domain, or a number of labels other than that of embeddings.
+        A parameter is outside its domain, or the numbers of labels and embeddings differ.
     DataError
-        Embeddings that hold NaN or an infinity; a label that is neither a string nor an integer.
+        The embeddings hold NaN or infinity, or a label is neither a string nor an integer.
 
     Examples
     --------
@@ -95,7 +95,7 @@ class Clustering:
     ----------
     embeddings : sparse array or array-like, shape (n_labels, n_dimensions)
     labels : iterable of str or int, or None
-        Names of the rows; 0, 1, 2… when None.
+        Names of the rows; 0, 1, 2… if None.
     parameters : mapping
         `arity`, `max_leaf_size`, `tolerance`, `max_iterations`, `random_state` and `n_jobs`, as for
         `kmeans_tree`.
@@ -103,9 +103,9 @@ class Clustering:
     Raises
     ------
     ParameterError
-        A parameter outside its domain, or a number of labels other than that of rows.
+        A parameter is outside its domain, or the numbers of labels and rows differ.
     DataError
-        Embeddings that hold NaN or an infinity, or are no matrix; labels of the wrong type.
+        The embeddings hold NaN or infinity or are not a matrix, or labels have the wrong type.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class Clustering:
     ) -> tuple[Nodes, npt.NDArray[np.uint32]]:
         """Return the tree's parents, numbered by level, and the ids of its leaves' labels.
 
-        Without frequencies all labels weigh the same.
+        Without frequencies, all labels have equal weight.
         """
         parents, ids = _core.cluster_labels(
             *self._rows.arrays,
@@ -155,7 +155,7 @@ class Clustering:
         return parents, ids
 
     def named(self, parents: Nodes, ids: npt.NDArray[np.uint32]) -> LabelTree:
-        """Return the tree that such arrays describe, with the labels' names."""
+        """Return the tree described by these arrays, with the labels' names."""
         return LabelTree(parents, self.names[ids])
 
 
@@ -178,37 +178,37 @@ def interpolated_tree(
 ) -> LabelTree:
     """Build an interpolated label tree after Baharav et al. (2021).
 
-    Similar labels share nodes, and frequent labels are nearer to the root; the parameter λ says
-    which of the two counts more. At 0 the tree is that of `kmeans_tree`; at 1 both children of a
-    node are equally *frequent* (weighted 2-means); at 2 only frequency counts (Fano). A group of
-    labels is cut in two by maximising Equation 4, in turns over the sides (Lemma 1; a label that
-    falls on the cut goes to the front, as the paper rounds) and over the centres.
+    Similar labels share nodes, and frequent labels are nearer to the root; λ sets the balance
+    between the two. At 0 the tree is that of `kmeans_tree`; at 1 both children of a node are
+    equally *frequent* (weighted 2-means); at 2 only frequency counts (Fano). A group of labels is
+    split in two by maximising Equation 4 alternately over the sides (Lemma 1; a label that falls
+    on the cut goes to the front, following the paper's rounding) and over the centres.
 
     Parameters
     ----------
     embeddings, labels, tolerance, max_iterations, random_state, n_jobs
         As for `kmeans_tree`.
     frequencies : array-like of shape (n_labels,)
-        How often each label occurs, f, in any unit, as from `label_frequencies`.
+        Frequency f of each label, in any unit, as from `label_frequencies`.
     fano_frequencies : array-like of shape (n_labels,), optional
-        What takes the place of f as λ goes from 1 to 2: f̃, as from the function
-        `fano_frequencies`. By default f.
+        f̃, which replaces f as λ goes from 1 to 2, as from the function `fano_frequencies`. By
+        default f.
     interpolation : float
         λ, from 0 to 2.
     lambda_prime : float, optional
-        λ' ≥ 0, the paper's other scale; given, it decides: λ = 2λ'/(1 + λ').
+        λ' ≥ 0, the paper's other scale. If given, it overrides `interpolation`: λ = 2λ'/(1 + λ').
     smoothing : float
-        γ: how much is added to all frequencies together, relative to their sum, since future
-        frequencies may differ. It keeps trees from growing too deep.
+        γ: the total added to all frequencies, relative to their sum, because future frequencies
+        may differ. It keeps trees from growing too deep.
     weighted_intermediate : bool
-        False goes straight from balanced 2-means to Fano, past weighted 2-means (the green curve
-        of the paper's figure 3): f(λ) is then (2 - λ)/L + λf̃, smoothed and scaled to sum 1, and
-        the Fano term has the weight λ.
+        False interpolates directly between balanced 2-means and Fano, bypassing weighted 2-means
+        (the green curve in the paper's figure 3): f(λ) is then (2 - λ)/L + λf̃, smoothed and
+        scaled to sum 1, and the Fano term has the weight λ.
     arity : int
-        Children of a node. The paper has 2; wider nodes are cut in two repeatedly.
+        Number of children of a node. The paper uses 2; wider nodes are split in two repeatedly.
     max_leaf_size : int
-        A group of this size, or of `arity` at most, is not cut: its labels become the leaves of
-        one node. The paper has 100 and 1.
+        A group no larger than this, or than `arity`, is not split: its labels become the leaves
+        of one node. The paper uses 100 and 1.
 
     Returns
     -------
@@ -218,9 +218,10 @@ def interpolated_tree(
     Raises
     ------
     ParameterError
-        As `kmeans_tree`; also frequencies that are negative, not finite, or not one for each label.
+        As for `kmeans_tree`; also if the frequencies are negative, not finite, or not one for each
+        label.
     DataError
-        As `kmeans_tree`.
+        As for `kmeans_tree`.
 
     Examples
     --------
@@ -246,12 +247,12 @@ def interpolated_tree(
 
 
 def as_lambda(interpolation: float, lambda_prime: float | None) -> float:
-    """Return λ, from λ' if that is given.
+    """Return λ, computed from λ' if that is given.
 
     Raises
     ------
     ParameterError
-        One of them is outside its domain.
+        The parameter used is outside its domain.
     """
     if lambda_prime is None:
         return real({"interpolation": interpolation}, "interpolation", 0.0, 2.0)
@@ -271,7 +272,7 @@ def clustering_frequencies(frequencies: Any, n_labels: int, name: str) -> Freque
     Raises
     ------
     ParameterError
-        As `as_frequencies`, or another number of them.
+        As for `as_frequencies`, or their number is not `n_labels`.
     """
     try:
         _, values = as_frequencies(frequencies, None)

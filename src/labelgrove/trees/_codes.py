@@ -1,4 +1,4 @@
-"""Huffman and Fano trees: frequent labels are near the root, as short words are in a code."""
+"""Huffman and Fano trees: frequent labels are near the root, as short codewords are in a code."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from labelgrove.trees._structure import Nodes
 def huffman_tree(
     frequencies: Any, labels: Sequence[Any] | Names | None = None, *, arity: int = 2
 ) -> LabelTree:
-    """Build the tree of least expected depth, after Huffman (1952), from the bottom upwards.
+    """Build the tree of least expected depth, after Huffman (1952), bottom up.
 
-    The rarest `arity` nodes become the children of a new one, again and again; the first time
-    only as many as it takes to leave a full root. Among equally rare nodes labels come before
-    inner nodes, which also keeps the tree as shallow as possible, and of equally rare labels the
-    last comes first. Frequencies may be 0.
+    The `arity` rarest nodes are merged repeatedly under a new node; the first merge takes only as
+    many as it must so that the root is full. Among equally rare nodes, labels come before inner
+    nodes, which also keeps the tree as shallow as possible; among equally rare labels the last
+    comes first. Frequencies may be 0.
 
     Parameters
     ----------
     frequencies : mapping from label to number, or sequence of numbers
-        How often each label occurs, in any unit.
+        Frequency of each label, in any unit.
     labels : sequence of str or int, optional
-        The labels that a sequence of frequencies belongs to; 0, 1, 2... when not given.
+        The labels of a sequence of frequencies; 0, 1, 2... if not given.
     arity : int
-        Most children of an inner node.
+        Maximum number of children of an inner node.
 
     Returns
     -------
@@ -41,10 +41,10 @@ def huffman_tree(
     Raises
     ------
     ParameterError
-        `arity` below 2, a frequency that is negative or not finite, a label given twice, or a
-        number of labels other than that of frequencies.
+        `arity` is below 2, a frequency is negative or not finite, a label is given twice, or the
+        numbers of labels and frequencies differ.
     DataError
-        A label that is neither a string nor an integer, or labels of both types.
+        A label is neither a string nor an integer, or labels of both types are mixed.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def huffman_tree(
     if names.size < 2:
         return LabelTree([-1], names)
     above = _merge(values[order[::-1]].tolist(), arity)
-    # The last node made is the root and becomes node 0; the most frequent label is the first.
+    # The last node created is the root and becomes node 0; the most frequent label comes first.
     parents = np.array(above)[::-1]
     return LabelTree(np.where(parents < 0, -1, parents.size - 1 - parents), names[order])
 
@@ -69,7 +69,7 @@ def huffman_tree(
 def _merge(weights: list[float], arity: int) -> list[int]:
     """Return the parent of every node: first the leaves, given in ascending order of weight.
 
-    New nodes never get lighter, so two queues do the work of a heap.
+    New nodes never get lighter, so two queues replace a heap.
     """
     n_leaves = len(weights)
     parents = [-1] * n_leaves
@@ -99,26 +99,26 @@ def fano_tree(
     arity: int = 2,
     max_leaves: int = 1,
 ) -> LabelTree:
-    """Build a tree after Fano (1949), from the top downwards.
+    """Build a tree after Fano (1949), top down.
 
-    Labels are sorted, the most frequent first (equals in the order given). A group of labels is
-    cut into `arity` runs: each in turn takes as many labels as bring its sum nearest to an even
-    share of what is left (the fewer of two equally near) and leaves one at least for each run to
-    come. With arity 2 that is the most balanced split into a front and a rest. Where all that is
-    left has frequency 0, all labels count the same.
+    Labels are sorted, the most frequent first (ties in the given order). A group of labels is cut
+    into `arity` runs. Each run in turn takes as many labels as bring its sum closest to an even
+    share of the remainder (the fewer labels in a tie), but leaves at least one label for each
+    later run. With arity 2 this is the most balanced split into a front and a rest. If all
+    remaining labels have frequency 0, they count equally.
 
-    Baharav et al. (2021, section 3.2) always give the label in the middle to the front; that
-    variant is the interpolated tree with λ = 2.
+    Baharav et al. (2021, section 3.2) always assign the middle label to the front; that variant is
+    the interpolated tree with λ = 2.
 
     Parameters
     ----------
     frequencies, labels
         As for `huffman_tree`.
     arity : int
-        Runs of a split.
+        Number of runs per split.
     max_leaves : int
-        A group of this size, or of `arity` at most, is not split: its labels become the leaves of
-        one node.
+        A group no larger than this, or than `arity`, is not split: its labels become the leaves
+        of one node.
 
     Returns
     -------
@@ -128,9 +128,9 @@ def fano_tree(
     Raises
     ------
     ParameterError
-        As `huffman_tree`; also `max_leaves` below 1.
+        As for `huffman_tree`; also if `max_leaves` is below 1.
     DataError
-        As `huffman_tree`.
+        As for `huffman_tree`.
 
     Examples
     --------
@@ -149,11 +149,11 @@ def fano_tree(
 
 
 def _split(values: Frequencies, arity: int, whole: int) -> tuple[Nodes, Nodes]:
-    """Return the parents of all nodes and the node of every value; a level at a time.
+    """Return the parents of all nodes and the node of every value, working level by level.
 
-    Depth is bounded: a float can be halved some two thousand times.
+    The depth is bounded, since a float can be halved only about two thousand times.
     """
-    # Summed from the rare end: a sum from the front would round small values away.
+    # Sum from the rare end: a sum from the front would round small values away.
     rest = np.zeros(values.size + 1)
     rest[:-1] = np.cumsum(values[::-1])[::-1]
     nodes = np.zeros(values.size, np.int64)
@@ -204,7 +204,7 @@ def _runs(
 def _cut(rest: Frequencies, first: Nodes, last: Nodes, runs_left: int) -> Nodes:
     """Return where the next run of every group ends."""
     total = rest[first] - rest[last]
-    # The first cut at which the run has its share or more; the one before may be closer.
+    # The first cut at which the run reaches its share; the previous one may be closer.
     over = np.searchsorted(-rest, -(rest[first] - total / runs_left), side="left")
     least, most = first + 1, last - (runs_left - 1)
     over = np.clip(over, least, most)

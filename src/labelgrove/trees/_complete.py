@@ -1,4 +1,4 @@
-"""Complete trees: as shallow as an arity allows, whatever the labels."""
+"""Complete trees: as shallow as the arity allows, independent of the labels."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ def complete_tree(
     labels : iterable of str or int
         The tree's leaves from left to right, unless they are shuffled.
     arity : int
-        Children of every inner node; the last inner node may have fewer.
+        Number of children of every inner node; the last inner node may have fewer.
     max_leaves : int, optional
-        Where given, the complete tree's leaves are groups of neighbouring labels, as few as this
-        size allows and of sizes that differ by 1 at most. A group of several labels is an inner
-        node with a leaf for each.
+        If given, the leaves of the complete tree are groups of at most this many neighbouring
+        labels, as few as possible and with sizes that differ by at most 1. A group of several
+        labels is an inner node with one leaf per label.
     shuffle : bool
-        Whether the labels are put in random order first.
+        Whether to shuffle the labels first.
     random_state : int, RandomState or None
-        Seed of that order.
+        Seed of the shuffle.
 
     Returns
     -------
@@ -45,10 +45,10 @@ def complete_tree(
     Raises
     ------
     ParameterError
-        `arity` below 2, `max_leaves` below 1, a label given twice, or a `random_state` that is
-        no seed.
+        `arity` is below 2, `max_leaves` is below 1, a label is given twice, or `random_state` is
+        not a seed.
     DataError
-        A label that is neither a string nor an integer, or labels of both types.
+        A label is neither a string nor an integer, or labels of both types are mixed.
 
     Examples
     --------
@@ -68,12 +68,12 @@ def complete_tree(
     if n_groups == 0:
         return LabelTree([-1], {})
     parents, groups = _complete(n_groups, arity)
-    # Groups from left to right, cut as evenly as can be.
+    # Groups from left to right, as even as possible.
     bounds = np.arange(n_groups + 1) * names.size // n_groups
     sizes = np.diff(bounds)
     group_of = np.repeat(groups, sizes)
     alone = np.repeat(sizes == 1, sizes)
-    # A label alone in its group is the group's node; all others get nodes after the rest.
+    # A label alone in its group is the group's node; all other labels get nodes at the end.
     nodes = group_of.copy()
     nodes[~alone] = parents.size + np.arange(names.size - int(alone.sum()))
     parents = np.concatenate([parents, group_of[~alone]])
@@ -90,7 +90,7 @@ def _complete(n_leaves: int, arity: int) -> tuple[Nodes, Nodes]:
     while last_level + width < n_nodes:
         last_level += width
         width *= arity
-    # Leaves on the level before the last are to the right of all that is deeper.
+    # Leaves on the last level but one are to the right of all deeper nodes.
     last_level = max(last_level, n_inner)
     leaves = np.concatenate([np.arange(last_level, n_nodes), np.arange(n_inner, last_level)])
     return parents, leaves

@@ -1,4 +1,4 @@
-"""What a search costs on a label tree, in blocks and classifiers; and the tree of least cost."""
+"""The cost of a search on a label tree, in blocks and classifiers, and the tree of least cost."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from labelgrove.trees._frequencies import Frequencies, as_frequencies, as_labels
 from labelgrove.trees._label_tree import LabelTree
 
 BLOCK_COST = 128.0
-"""What opening a block costs, in classifiers of it: docs/decisions/cost-tree.md."""
+"""Cost of opening a block, measured in classifiers: docs/decisions/cost-tree.md."""
 
 
 @dataclass(frozen=True)
 class SearchCost:
-    """The least that a search must do, on average.
+    """The minimum work of a search, on average.
 
     Parameters
     ----------
     blocks : float
-        Inner nodes on the way to the labels that are looked for.
+        Number of inner nodes on the paths to the labels searched for.
     classifiers : float
-        Children of these nodes: each is evaluated when the node's block is opened.
+        Number of children of these nodes: opening a node's block evaluates all of them.
     cost : float
         `blocks` times the cost of opening one, plus `classifiers`.
 
@@ -55,22 +55,21 @@ def search_cost(
     labels: Iterable[Any] | None = None,
     block_cost: float = BLOCK_COST,
 ) -> SearchCost:
-    """Return what searches for labels cost on a tree, at least.
+    """Return the minimum cost of searching for labels on a tree.
 
-    A real search also opens blocks in vain. Depth counts the blocks alone; but a wide block costs
-    more than a narrow one.
+    A real search also opens blocks in vain. Unlike depth, which counts only blocks, this accounts
+    for the higher cost of wide blocks.
 
     Parameters
     ----------
     tree : LabelTree
     frequencies : mapping from label to number, or array-like of shape (n_labels,) or (n, n_labels)
-        How often each label is looked for. Or a matrix of 0 and 1 with a row for each search,
-        which looks for several labels at once: a block on the way to more than one of them is
-        opened only once.
+        How often each label is searched for. Alternatively a 0/1 matrix with one row per search
+        for several labels: a block on the path to more than one of them is opened only once.
     labels : iterable of str or int, optional
-        The labels that belong to the numbers or columns; 0, 1, 2… when not given.
+        The labels of the numbers or columns; 0, 1, 2… if not given.
     block_cost : float
-        What opening a block costs, whatever its width, in classifiers.
+        Fixed cost of opening a block, whatever its width, measured in classifiers.
 
     Returns
     -------
@@ -79,10 +78,10 @@ def search_cost(
     Raises
     ------
     ParameterError
-        A negative `block_cost`, a label that is not in the tree, or frequencies that are negative,
-        not finite, not one for each label, or all zero.
+        `block_cost` is negative, a label is not in the tree, or the frequencies are negative, not
+        finite, not one for each label, or all zero.
     DataError
-        A matrix that holds anything but 0 and 1.
+        The matrix holds anything but 0 and 1.
 
     Examples
     --------
@@ -105,7 +104,7 @@ def search_cost(
         raise ParameterError(
             f"labels: {plain[leaves.index(-1)]!r} is not in the tree; expected its labels only"
         )
-    order = np.argsort(tree.depths, kind="stable")  # the core wants parents before children
+    order = np.argsort(tree.depths, kind="stable")  # the core requires parents before children
     place = np.empty_like(order)
     place[order] = np.arange(order.size)
     parents = np.append(-1, place[tree.parents[order[1:]]])
@@ -131,28 +130,29 @@ def cost_tree(
     random_state: Any = 0,
     n_jobs: int | None = 1,
 ) -> LabelTree:
-    """Build the tree on which a search costs least, of those that keep similar labels together.
+    """Build the tree with the lowest search cost among those that keep similar labels together.
 
-    Labels are first clustered into a binary tree, down to the single label, as by
-    `interpolated_tree`. Then inner nodes are left out, their children becoming their parent's, so
-    that the expected cost of a search (`search_cost`) is minimal; dynamic programming finds the
-    exact minimum. Frequent labels end up near the root, rare ones in wide blocks below. So there
-    is neither an arity nor a size of leaves to choose.
+    Labels are first clustered into a binary tree, down to single labels, as by
+    `interpolated_tree`. Then inner nodes are removed, their children moving up to their parent, to
+    minimise the expected cost of a search (`search_cost`); dynamic programming finds the exact
+    minimum. Frequent labels end up near the root, rare ones in wide blocks below. There is no
+    arity and no leaf size to choose.
 
     Parameters
     ----------
     embeddings, labels, tolerance, max_iterations, random_state, n_jobs
         As for `kmeans_tree`.
     frequencies : array-like of shape (n_labels,), or sparse or array of shape (n, n_labels)
-        How often each label is looked for. Better, the label matrix of the examples themselves: a
-        search for several labels opens a block once, however many of them are below it.
+        How often each label is searched for. The label matrix of the examples gives better trees:
+        a search for several labels opens a block once, however many of them are below it.
     block_cost : float
-        What opening a block costs, whatever its width, in classifiers: the larger, the wider and
-        shallower the tree.
+        Fixed cost of opening a block, whatever its width, measured in classifiers. Larger values
+        give wider and shallower trees.
     interpolation : float
         λ of the clustering, from 0 (balanced) to 2 (Fano).
     smoothing : float
-        Share of searches that look for all labels alike, whatever their frequency.
+        Weight of additional searches, relative to the given ones, that are spread evenly over all
+        labels.
 
     Returns
     -------
@@ -162,9 +162,10 @@ def cost_tree(
     Raises
     ------
     ParameterError
-        As `kmeans_tree`; also frequencies that are negative, not finite, or not one for each label.
+        As for `kmeans_tree`; also if the frequencies are negative, not finite, or not one for each
+        label.
     DataError
-        As `kmeans_tree`; also a matrix of labels that holds anything but 0 and 1.
+        As for `kmeans_tree`; also if the label matrix holds anything but 0 and 1.
 
     Examples
     --------
@@ -197,7 +198,7 @@ def cost_tree(
 
 @dataclass(frozen=True)
 class Wanted:
-    """Sets of labels that are looked for together, and how often each set is."""
+    """Sets of labels that are searched for together, and the frequency of each set."""
 
     indptr: npt.NDArray[np.int64]
     labels: npt.NDArray[np.uint32]
@@ -206,12 +207,12 @@ class Wanted:
 
     @classmethod
     def of(cls, frequencies: Any, labels: Iterable[Any] | None = None) -> tuple[Wanted, Names]:
-        """Read frequencies of labels, or a matrix of sets; return also the labels' names.
+        """Read label frequencies or a matrix of sets; also return the labels' names.
 
         Raises
         ------
         ParameterError, DataError
-            As `search_cost`.
+            As for `search_cost`.
         """
         if _is_matrix(frequencies):
             sets = as_indicator(frequencies)
@@ -230,12 +231,12 @@ class Wanted:
 
     @property
     def total(self) -> float:
-        """How often anything is looked for."""
+        """Total frequency of all searches for at least one label."""
         return float(self.frequencies[np.diff(self.indptr) > 0].sum())
 
     @property
     def marginal(self) -> Frequencies:
-        """How often each label is looked for, alone or with others."""
+        """How often each label is searched for, alone or with other labels."""
         weights = np.repeat(self.frequencies, np.diff(self.indptr))
         return np.bincount(self.labels, weights, minlength=self.n_labels).astype(np.float64)
 
@@ -245,16 +246,16 @@ class Wanted:
         leaf_labels: npt.NDArray[np.uint32],
         leaf_ids: npt.NDArray[np.uint32] | None = None,
     ) -> Frequencies:
-        """Return how often each node is on the way to what is looked for.
+        """Return how often each node is on the path to a label searched for.
 
         Parameters
         ----------
         parents : ndarray of int64
             Parents before children.
         leaf_labels : ndarray of uint32
-            What the leaves in ascending order are called.
+            Label ids of the leaves, in ascending order of the leaves.
         leaf_ids : ndarray of uint32, optional
-            What the labels here are called there; the same when not given.
+            Maps label ids here to those in `leaf_labels`; identity if not given.
         """
         labels = self.labels if leaf_ids is None else leaf_ids[self.labels]
         found: Frequencies = _core.visits(

@@ -1,4 +1,4 @@
-"""Vectors of labels, made from the examples that have them."""
+"""Vectors of labels, built from the examples that have them."""
 
 from __future__ import annotations
 
@@ -20,40 +20,39 @@ from labelgrove._validation import Rows, check_rows
 KINDS = ("pifa", "cooccurrence")
 
 MANY_COLUMNS = 2**22
-"""With more it is worth a sort to leave out those that are empty."""
+"""Beyond this number of columns, a sort to drop the empty ones pays off."""
 
 _RUN_ENTRIES = 2**18
 
 
 def label_embeddings(X: Any, Y: Any, *, kind: str = "pifa") -> Any:
-    """Return a vector of unit length for every label, by which labels can be clustered.
+    """Return a unit vector for every label, for clustering labels.
 
     Parameters
     ----------
     X : sparse array or array-like of shape (n_examples, n_features), or None
-        The examples, scaled here to unit length. Not needed for co-occurrence.
+        The examples; they are scaled to unit length. Not needed for co-occurrence.
     Y : array-like or sparse
-        Which examples carry which labels, as an estimator's `fit` takes them: one a row, a
-        collection a row, or an indicator (array or sparse) of shape (n_examples, n_labels).
+        Labels of the examples, as for an estimator's `fit`: one per row, a collection per row, or
+        an indicator (array or sparse) of shape (n_examples, n_labels).
     kind : {"pifa", "cooccurrence"}
-        `"pifa"`, positive instance feature aggregation: the sum of the examples that carry the
-        label. `"cooccurrence"`: how often the label occurs together with each label, itself
-        included; for data whose features say little.
+        `"pifa"`, positive instance feature aggregation: the sum of the examples that have the
+        label. `"cooccurrence"`: how often the label occurs together with each label, including
+        itself; for data with uninformative features.
 
     Returns
     -------
-    csr_array of float32, or ndarray of float32 where X is dense
-        Shape (n_labels, n_features), or (n_labels, n_labels) for co-occurrence: labels in the
-        order of their columns, or as they first occur, which `label_indicator` tells. The row of a
-        label without examples is zero.
+    csr_array of float32, or ndarray of float32 if X is dense
+        Shape (n_labels, n_features), or (n_labels, n_labels) for co-occurrence. The labels are in
+        the order of `label_indicator`: by column, or by first occurrence. The row of a label
+        without examples is zero.
 
     Raises
     ------
     ParameterError
-        Another `kind`.
+        `kind` is unknown, or X is None where it is needed.
     DataError
-        X that holds NaN or an infinity, Y that `fit` would refuse, or that do not have the same
-        number of rows.
+        X holds NaN or infinity, `fit` would refuse Y, or their numbers of rows differ.
 
     Examples
     --------
@@ -75,7 +74,7 @@ def label_embeddings(X: Any, Y: Any, *, kind: str = "pifa") -> Any:
     rows = check_rows(X)
     if rows.n_rows != indicator.shape[0]:
         raise DataError(
-            f"X has {rows.n_rows} rows and Y has {indicator.shape[0]}; expected as many"
+            f"X has {rows.n_rows} rows and Y has {indicator.shape[0]}; expected the same number"
         )
     return pifa(rows, examples_of)
 
@@ -87,13 +86,13 @@ def pifa(rows: Rows, examples_of: Any, threads: int = 1) -> Any:
     ----------
     rows : Rows
     examples_of : csr_array, shape (n_labels, n_examples)
-        1 where the label has the example.
+        1 if the example has the label.
     threads : int
-        The result is the same for any number of them.
+        Number of threads; it does not affect the result.
 
     Returns
     -------
-    csr_array of float32, or ndarray of float32 where rows are dense
+    csr_array of float32, or ndarray of float32 if the rows are dense
     """
     if rows.dense:
         matrix = rows.values.reshape(rows.n_rows, rows.n_features)
@@ -106,7 +105,7 @@ def pifa(rows: Rows, examples_of: Any, threads: int = 1) -> Any:
     try:
         vectors = _core.label_vectors(*rows.arrays, rows.n_features, ends, examples, threads)
     except ValueError:
-        raise DataError("X has been changed during the call, by another thread") from None
+        raise DataError("X was changed by another thread during the call") from None
     indptr, ids, values = vectors
     ids = ids.view(np.int32) if columns is None else columns[ids]  # 31 bits suffice
     return sp.csr_array((values, *_narrow(ids, indptr)), shape=(n_labels, n_features))
@@ -115,8 +114,8 @@ def pifa(rows: Rows, examples_of: Any, threads: int = 1) -> Any:
 def without_empty_columns(rows: Rows) -> tuple[Rows, npt.NDArray[np.int32]]:
     """Return sparse rows with their columns renumbered, and the old numbers.
 
-    Products of sparse matrices take memory and time for every column, and hashed text may have
-    two thousand million of them.
+    Products of sparse matrices cost memory and time for every column, and hashed text may have
+    two billion of them.
     """
     columns, ids = np.unique(rows.ids, return_inverse=True)
     width = max(columns.size, 1)
@@ -129,18 +128,18 @@ def label_indicator(Y: Any) -> tuple[Any, Names]:
     Parameters
     ----------
     Y : array-like or sparse
-        Labels as an estimator's `fit` takes them: one a row, a collection a row, or an indicator.
+        Labels, as for an estimator's `fit`: one per row, a collection per row, or an indicator.
 
     Returns
     -------
     indicator : csr_array of uint8, shape (n_examples, n_labels)
     labels : ndarray of object (str) or int64, shape (n_labels,)
-        In the order in which they first occur; of an indicator, 0, 1, 2…
+        In order of first occurrence; for an indicator, 0, 1, 2…
 
     Raises
     ------
     DataError
-        What is no label, with its row.
+        A value is not a label; the message names the row.
 
     Examples
     --------
@@ -164,8 +163,8 @@ def as_indicator(Y: Any) -> Any:
         array = np.empty(0)
     if array.ndim != 2:
         raise DataError(
-            "Y: expected a matrix of 0 and 1 with a column for each label; label_indicator makes "
-            "one of lists of labels"
+            "Y: expected a matrix of 0 and 1 with a column for each label; label_indicator "
+            "converts lists of labels"
         )
     return _csr(*dense_indicator(array))
 
@@ -176,14 +175,14 @@ def _csr(indptr: npt.NDArray[np.int64], columns: npt.NDArray[Any], n_columns: in
 
 
 def _narrow(columns: npt.NDArray[Any], indptr: npt.NDArray[Any]) -> tuple[Any, Any]:
-    """Indices as SciPy multiplies them in half the memory, where 32 bits suffice."""
+    """Convert indices to 32 bits if that suffices: SciPy then multiplies in half the memory."""
     if max(int(indptr[-1]), int(columns.max(initial=0))) > np.iinfo(np.int32).max:
         return columns, indptr
     return columns.astype(np.int32, copy=False), indptr.astype(np.int32)
 
 
 def _unit_rows(matrix: Any) -> Any:
-    """Return a matrix in float32 whose rows have unit length, or none."""
+    """Return a float32 matrix whose rows have unit length, or are zero."""
     if not sp.issparse(matrix):
         norms = np.sqrt(np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64))
         return (matrix * _inverse(norms)[:, np.newaxis]).astype(np.float32)
@@ -200,7 +199,7 @@ def _unit_rows(matrix: Any) -> Any:
 
 
 def _runs(ends: npt.NDArray[np.integer[Any]]) -> Iterator[range]:
-    """Rows in runs, so that what is needed for each entry is never needed for all at once."""
+    """Yield runs of rows, to bound the memory for per-entry temporaries."""
     begin, n_rows = 0, ends.size - 1
     while begin < n_rows:
         last = int(np.searchsorted(ends, ends[begin] + _RUN_ENTRIES, side="right")) - 1

@@ -1,4 +1,4 @@
-"""How often labels occur: as given, as counted, and as Fano trees want it."""
+"""Label frequencies: given, counted, and adjusted for Fano trees."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def as_labels(labels: Iterable[Any]) -> Names:
     Raises
     ------
     DataError
-        Something that is no list of labels, or no label, or labels of two types.
+        The argument is not a list of labels, or mixes two types.
     """
     if not isinstance(labels, Sequence | np.ndarray) and isinstance(labels, Iterable):
         labels = list(labels)
@@ -40,21 +40,21 @@ def as_frequencies(
     Parameters
     ----------
     frequencies : mapping from label to number, or sequence of numbers
-        How often each label occurs, in any unit.
+        Frequency of each label, in any unit.
     labels : sequence of str or int, optional
-        The labels that a sequence of frequencies belongs to; 0, 1, 2... when not given.
+        The labels of a sequence of frequencies; 0, 1, 2... if not given.
 
     Raises
     ------
     ParameterError
-        A frequency that is negative or no finite number, more than floats can add up, or a number
-        of labels other than that of frequencies.
+        A frequency is negative or not a finite number, the sum is too large for a float, or the
+        numbers of labels and frequencies differ.
     DataError
-        As `as_labels`.
+        As for `as_labels`.
     """
     if isinstance(frequencies, Mapping):
         if labels is not None:
-            raise ParameterError("labels: not wanted where frequencies are a mapping from labels")
+            raise ParameterError("labels: expected None if frequencies are a mapping from labels")
         names, values = as_labels(frequencies.keys()), _numbers(list(frequencies.values()))
     else:
         values = _numbers(frequencies)
@@ -67,7 +67,7 @@ def as_frequencies(
     if not good.all():
         wrong = int(np.argmin(good))
         raise ParameterError(
-            f"frequencies: that of label {names[wrong : wrong + 1].tolist()[0]!r} is "
+            f"frequencies: the frequency of label {names[wrong : wrong + 1].tolist()[0]!r} is "
             f"{values[wrong]}; expected a finite number that is not negative"
         )
     with np.errstate(over="ignore"):
@@ -78,14 +78,14 @@ def as_frequencies(
 
 
 def label_frequencies(Y: Any, *, context_frequencies: Any = None) -> Frequencies:
-    """Return how often each label occurs: f = Yᵀp of Baharav et al. (2021).
+    """Return the frequency of each label: f = Yᵀp of Baharav et al. (2021).
 
     Parameters
     ----------
     Y : sparse array or array-like of 0 and 1, shape (n_examples, n_labels)
         As from `label_indicator`.
     context_frequencies : array-like of shape (n_examples,), optional
-        How often each example ("context") occurs, p; all alike when not given.
+        Frequency p of each example ("context"); all equal if not given.
 
     Returns
     -------
@@ -95,9 +95,9 @@ def label_frequencies(Y: Any, *, context_frequencies: Any = None) -> Frequencies
     Raises
     ------
     DataError
-        Y that holds anything but 0 and 1.
+        Y holds anything but 0 and 1.
     ParameterError
-        Context frequencies that are negative, not finite, or not one for each example.
+        The context frequencies are negative, not finite, or not one for each example.
 
     Examples
     --------
@@ -121,22 +121,22 @@ def fano_frequencies(
     """Return how often a search for one label should end at each: f̃ of Baharav et al. (2021).
 
     Two frequent labels that always occur together need not both be near the root: it is enough to
-    find one of them quickly. So every example counts for only one of its labels.
+    find one of them quickly. So every example counts towards only one of its labels.
 
     Parameters
     ----------
     Y : sparse array or array-like of 0 and 1, shape (n_examples, n_labels)
         As from `label_indicator`.
     method : {"marginal", "greedy"}
-        `"marginal"` (Algorithm 2): for the label that is most frequent over all. `"greedy"`
-        (Algorithm 1): for the label that is most frequent among the examples not counted yet;
-        sharper, and worse for the labels that come second (the paper's figure 3). Of equally
-        frequent labels the first counts.
+        `"marginal"` (Algorithm 2): the label that is most frequent overall. `"greedy"` (Algorithm
+        1): the label that is most frequent among the examples not yet counted, which is sharper,
+        and worse for the labels that come second (the paper's figure 3). Ties go to the first
+        label.
     softness : float
-        Between 0 and 1, of `"marginal"`: the part of an example that each of its other labels
-        gets as well. With 1 the result is that of `label_frequencies`.
+        For `"marginal"`, between 0 and 1: the part of an example that also counts towards each of
+        its other labels. With 1 the result equals `label_frequencies`.
     context_frequencies : array-like of shape (n_examples,), optional
-        How often each example occurs, p; all alike when not given.
+        Frequency p of each example; all equal if not given.
 
     Returns
     -------
@@ -145,10 +145,10 @@ def fano_frequencies(
     Raises
     ------
     DataError
-        Y that holds anything but 0 and 1.
+        Y holds anything but 0 and 1.
     ParameterError
-        Another method, a softness outside its domain or without use, or context frequencies as
-        for `label_frequencies`.
+        The method is unknown, the softness is outside its domain or given for `"greedy"`, or the
+        context frequencies are invalid as for `label_frequencies`.
 
     Examples
     --------
@@ -164,7 +164,7 @@ def fano_frequencies(
     choice(parameters, "method", METHODS)
     part = real(parameters, "softness", 0.0, 1.0)
     if method == "greedy" and part > 0:
-        raise ParameterError(f"softness={softness!r}: expected 0 where method='greedy'")
+        raise ParameterError(f"softness={softness!r}: expected 0 with method='greedy'")
     indicator = as_indicator(Y)
     contexts = _contexts(context_frequencies, indicator.shape[0])
     if method == "greedy":
@@ -199,7 +199,7 @@ def _contexts(frequencies: Any, n: int) -> Frequencies:
     if not good.all():
         wrong = int(np.argmin(good))
         raise ParameterError(
-            f"context_frequencies: that of example {wrong} is {p[wrong]}; expected a finite number "
+            f"context_frequencies: found {p[wrong]} for example {wrong}; expected a finite number "
             "that is not negative"
         )
     return p
@@ -211,7 +211,7 @@ def _marginal(indicator: Any, contexts: Frequencies) -> Frequencies:
 
 
 def _first_label(indicator: Any, frequencies: Frequencies, contexts: Frequencies) -> Frequencies:
-    """Give every example to the most frequent of its labels (Algorithm 2)."""
+    """Count every example towards its most frequent label only (Algorithm 2)."""
     examples = np.repeat(np.arange(indicator.shape[0]), np.diff(indicator.indptr))
     order = np.lexsort((indicator.indices, -frequencies[indicator.indices], examples))
     labelled = np.flatnonzero(np.diff(indicator.indptr))
@@ -222,10 +222,10 @@ def _first_label(indicator: Any, frequencies: Frequencies, contexts: Frequencies
 
 
 def _greedy(indicator: Any, contexts: Frequencies) -> Frequencies:
-    """Take the most frequent label with all its examples, again and again (Algorithm 1).
+    """Repeatedly take the most frequent label with all its remaining examples (Algorithm 1).
 
-    Frequencies only fall, so those in the queue are upper bounds: the first label whose frequency
-    is still as in the queue is the most frequent one.
+    Frequencies only fall, so those in the queue are upper bounds: the first label whose queued
+    frequency is still current is the most frequent one.
     """
     by_label = indicator.tocsc()
     left = contexts.copy()

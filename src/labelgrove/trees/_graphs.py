@@ -1,4 +1,4 @@
-"""Label trees as graphs, for networkx and Graphviz; and trees of edges between named nodes."""
+"""Label trees as graphs, for networkx and Graphviz, and trees from edges between named nodes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from labelgrove._errors import DataError
 from labelgrove._optional import optional
 from labelgrove.trees._structure import Imported, Nodes
 
-_SHOWN = 8  # names of a cycle in a message
+_SHOWN = 8  # maximum number of a cycle's names in a message
 
 # Graphviz interprets backslashes and entities when it draws a label; other control characters are
 # not allowed in its files.
@@ -43,12 +43,12 @@ def write_networkx(parents: Nodes, labels: Mapping[int, Any]) -> Any:
 
 
 def read_networkx(graph: Any) -> Imported:
-    """Return what a message calls the graph, the parent of every node, and the leaves' labels.
+    """Return the graph's name for messages, the parent of every node, and the leaves' labels.
 
     Raises
     ------
     DataError
-        Not a directed tree.
+        The graph is not a directed tree.
     """
     what = "tree as a graph"
     networkx = optional("networkx", "LabelTree.from_networkx", "networkx")
@@ -62,14 +62,14 @@ def read_networkx(graph: Any) -> Imported:
 def _labels_of_leaves(
     what: str, order: list[Any], parents: list[int], given: dict[Any, Any]
 ) -> dict[int, Any]:
-    """Return labels by number: those that are given, and for other leaves their own names.
+    """Return labels by node number: the given ones, and other leaves' own names.
 
     Raises
     ------
     DataError
         A label is given for a node with children.
     """
-    if len(order) == 1:  # a root alone may be without a label
+    if len(order) == 1:  # a single root may have no label
         return {0: given[order[0]]} if given else {}
     is_leaf = np.ones(len(parents), bool)
     is_leaf[parents[1:]] = False
@@ -89,13 +89,13 @@ def _number_nodes(
 ) -> tuple[list[Any], list[int]]:
     """Return the nodes of a tree in the order of their numbers, and the parent of every number.
 
-    Nodes keep their numbers if these are 0, 1, 2... with root 0; otherwise the root comes first
-    and then one level after the other.
+    Nodes keep their numbers if these are 0, 1, 2... with root 0. Otherwise they are numbered level
+    by level from the root.
 
     Parameters
     ----------
     what : str
-        What a message calls the tree.
+        Name of the tree for messages.
     nodes : iterable
         All nodes.
     edges : iterable of (parent, child)
@@ -103,7 +103,8 @@ def _number_nodes(
     Raises
     ------
     DataError
-        A node with two parents, a cycle, several roots; the message names the nodes.
+        A node has two parents, or there is a cycle or more than one root; the message names the
+        nodes.
     """
     parent_of: dict[Any, Any] = {}
     for parent, child in edges:
@@ -130,13 +131,13 @@ def by_level(roots: Sequence[Any], parent_of: Mapping[Any, Any]) -> list[Any]:
     for child, parent in parent_of.items():
         children.setdefault(parent, []).append(child)
     order = list(roots)
-    for node in order:  # grows while it is read
+    for node in order:  # grows during the iteration
         order += children.get(node, ())
     return order
 
 
 def refuse_cycles(what: str, nodes: Iterable[Any], parent_of: Mapping[Any, Any]) -> None:
-    """Raise `DataError`, which names the nodes, if a node is its own ancestor."""
+    """Raise a `DataError` that names the nodes if a node is its own ancestor."""
     cleared = set[Any]()
     for start in nodes:
         path: dict[Any, None] = {}
@@ -151,9 +152,9 @@ def refuse_cycles(what: str, nodes: Iterable[Any], parent_of: Mapping[Any, Any])
 
 
 def _cycle(upwards: list[Any]) -> str:
-    """Return the nodes of a cycle from parent to child, the first one again at the end.
+    """Return the nodes of a cycle from parent to child, with the first one repeated at the end.
 
-    It begins with the node that comes first, if that is on the cycle.
+    It starts with the first of the given nodes.
     """
     names = [repr(node) for node in [upwards[0], *reversed(upwards[1:])]]
     if len(names) > _SHOWN:

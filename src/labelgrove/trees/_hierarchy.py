@@ -22,21 +22,21 @@ def hierarchy_tree(
     *,
     several_parents: SeveralParents = "error",
 ) -> LabelTree:
-    """Build the tree of a hierarchy given as pairs of parent and child.
+    """Build the tree of a hierarchy given as (parent, child) pairs.
 
-    A label with children of its own gets a leaf of its own below its node, before them. Several
-    roots get a common root above. Branches without a label are left out.
+    A label with children gets an extra leaf below its own node, before the children. If there are
+    several roots, a common root is added above them. Branches without labels are omitted.
 
     Parameters
     ----------
     pairs : iterable of (parent, child)
-        Names, all strings or all integers. The parent None says that the child is a root, which
-        only names without any relation need. A pair may come twice.
+        Names, all strings or all integers. A parent of None makes the child a root, which is only
+        necessary for names without any relation. Pairs may be repeated.
     labels : "all", "leaves" or collection of names
-        Which names are labels: all, those without children, or these.
+        Names that are labels: all, those without children, or the given ones.
     several_parents : "error" or "first"
-        What to do with a child of two parents, which no tree can hold: refuse it, or go by the
-        pair that comes first and leave out the others.
+        How to treat a child with two parents, which a tree cannot represent: raise an error, or
+        keep the first pair and ignore the others.
 
     Returns
     -------
@@ -46,10 +46,10 @@ def hierarchy_tree(
     Raises
     ------
     DataError
-        A cycle or a child of two parents (the message names them), a label that is not in the
-        hierarchy, or something that is no pair of names.
+        There is a cycle or a child with two parents (the message names them), a label is not in
+        the hierarchy, or an item is not a pair of names.
     ParameterError
-        Another value of `labels` or `several_parents`.
+        `labels` or `several_parents` has an unknown value.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def hierarchy_tree(
 
 
 def _read_pairs(pairs: Iterable[Any]) -> tuple[list[Any], list[Any]]:
-    """Return parents and children as plain names; None stays."""
+    """Return parents and children as plain Python names; None is kept."""
     parents, children = [], []
     for i, pair in enumerate(pairs):
         if not isinstance(pair, tuple | list) or len(pair) != 2:
@@ -94,9 +94,9 @@ def _read_pairs(pairs: Iterable[Any]) -> tuple[list[Any], list[Any]]:
 
 
 def _parents(parents: list[Any], children: list[Any], *, first: bool) -> dict[Any, Any]:
-    """Return the parent of every name, None for roots, in the order in which names appear."""
+    """Return the parent of every name, None for roots, in order of first appearance."""
     parent_of: dict[Any, Any] = {}
-    given = set[Any]()  # children so far; other names are roots until a pair says otherwise
+    given = set[Any]()  # children so far; other names count as roots until a pair names a parent
     for parent, child in zip(parents, children, strict=True):
         if parent is not None:
             parent_of.setdefault(parent, None)
@@ -126,7 +126,7 @@ def _chosen(order: list[Any], inner: set[Any], labels: Any) -> set[Any]:
     chosen = set(as_labels(labels).tolist())
     if unknown := chosen.difference(order):
         raise DataError(
-            f"{_WHAT}: label {min(unknown)!r} is not in it; a pair (None, label) would make it a "
+            f"{_WHAT}: label {min(unknown)!r} is not in it; add a pair (None, label) to make it a "
             "root"
         )
     return chosen
@@ -147,8 +147,8 @@ def _tree(order: list[Any], below: dict[Any, Any], chosen: set[Any]) -> LabelTre
     for name in order:
         children.setdefault(below.get(name), []).append(name)
     roots = children.get(None, [])
-    # What is still to be numbered: a name, the number of its parent, and whether it has children
-    # here, which a label's own leaf has not. It grows while it is read.
+    # A worklist that grows during the iteration: the name, its parent's number, and whether to add
+    # its children, which the extra leaf of a label does not have.
     parents, labels = list[int](), dict[int, Any]()
     to_do = [(roots[0], -1, True)] if len(roots) == 1 else [(None, -1, True)]
     for name, parent, whole in to_do:

@@ -34,19 +34,20 @@ from labelgrove.trees._text_formats import (
 
 
 class LabelTree:
-    """A rooted tree whose leaves stand for labels; it never changes.
+    """An immutable rooted tree whose leaves represent labels.
 
-    Two trees are equal when the same nodes have the same parents and the same labels; the
-    numbering counts. A tree may have a million nodes: it is held in two arrays, `parents` and
-    `leaf_labels`, and only `labels` and `children` make Python objects of them.
+    Two trees are equal if the same nodes have the same parents and the same labels, numbering
+    included. A tree may have a million nodes: it is stored in two arrays, `parents` and
+    `leaf_labels`, and only `labels` and `children` create Python objects.
 
     Parameters
     ----------
     parents : sequence of int
-        The parent of every node; the root, node 0, has -1. Any numbering of the others will do.
+        The parent of every node; node 0 is the root and has -1. The other nodes may be numbered in
+        any order.
     labels : mapping from int to str or int, or sequence of str or int
-        The label of every leaf: by node, or in ascending order of the leaves, which are all nodes
-        without children. Labels are all strings or all integers. A root alone needs no label.
+        The label of every leaf (a node without children): by node, or in ascending order of the
+        leaves. Labels are all strings or all integers. A single root needs no label.
 
     Raises
     ------
@@ -54,7 +55,7 @@ class LabelTree:
         If the nodes do not form one tree with root 0, or if leaves and labels do not match one to
         one; the message names the node.
     DataError
-        If a label is neither a string nor a 64-bit integer, or if there are both.
+        If a label is neither a string nor a 64-bit integer, or if both types are mixed.
 
     Examples
     --------
@@ -85,14 +86,14 @@ class LabelTree:
                 raise ParameterError(
                     f"tree: there are {len(names)} labels for {self._leaves.size} leaves"
                 )
-        self._leaves = self._leaves[: len(names)]  # none for a root alone without a label
+        self._leaves = self._leaves[: len(names)]  # none for a single root without a label
         self._names = self._checked(names)
         for array in (self._depths, self._leaves, self._names):
             array.flags.writeable = False
 
     @classmethod
     def flat(cls, labels: Iterable[Hashable]) -> LabelTree:
-        """One level: every label is a child of the root (one-versus-rest).
+        """Create a tree of one level: every label is a child of the root (one-versus-rest).
 
         Parameters
         ----------
@@ -117,7 +118,7 @@ class LabelTree:
 
     @property
     def leaves(self) -> Nodes:
-        """Nodes that stand for a label, ascending; shape (n_labels,), read-only."""
+        """Nodes that represent labels, ascending; shape (n_labels,), read-only."""
         return self._leaves
 
     @property
@@ -132,12 +133,12 @@ class LabelTree:
 
     @property
     def n_nodes(self) -> int:
-        """Number of nodes, inner nodes and leaves."""
+        """Number of nodes, both inner nodes and leaves."""
         return len(self._parents)
 
     @property
     def n_labels(self) -> int:
-        """Number of leaves that stand for a label."""
+        """Number of leaves that represent labels."""
         return len(self._names)
 
     @cached_property
@@ -145,7 +146,7 @@ class LabelTree:
         return children_of(self._parents)
 
     def children(self, node: int) -> list[int]:
-        """Children of a node, in ascending order; none for a leaf."""
+        """Return the children of a node, in ascending order; an empty list for a leaf."""
         if not 0 <= node < self.n_nodes:
             raise ParameterError(f"node is {node}; expected 0 to {self.n_nodes - 1}")
         starts, children = self._children
@@ -159,23 +160,23 @@ class LabelTree:
 
     @property
     def depth(self) -> int:
-        """Depth of the deepest leaf; a root alone has depth 0."""
+        """Depth of the deepest leaf; 0 for a single root."""
         return int(self._depths.max())
 
     def expected_depth(
         self, frequencies: Any, labels: Sequence[Any] | Names | None = None
     ) -> float:
-        """Return the mean depth of a label drawn by its frequency.
+        """Return the mean depth of the labels, weighted by frequency.
 
-        The sum of f_l·depth(l) over all labels, with f scaled to sum 1: what Baharav et al. (2021)
-        minimise, and the mean length of a word when the tree is read as a prefix code.
+        It is the sum of f_l·depth(l) over all labels, with f scaled to sum 1: the objective of
+        Baharav et al. (2021), and the mean codeword length if the tree is read as a prefix code.
 
         Parameters
         ----------
         frequencies : mapping from label to number, or sequence of numbers
-            How often each label occurs; not negative. Labels without one count as 0.
+            Frequency of each label, not negative. Labels without a frequency count as 0.
         labels : sequence of str or int, optional
-            The labels that a sequence of frequencies belongs to; 0, 1, 2... when not given.
+            The labels of a sequence of frequencies; 0, 1, 2... if not given.
 
         Returns
         -------
@@ -184,8 +185,8 @@ class LabelTree:
         Raises
         ------
         ParameterError
-            A frequency that is negative or not finite, one of a label that the tree has not, or
-            none above 0.
+            A frequency is negative or not finite, a label is not in the tree, or no frequency is
+            above 0.
 
         Examples
         --------
@@ -198,12 +199,12 @@ class LabelTree:
     def statistics(
         self, frequencies: Any = None, labels: Sequence[Any] | Names | None = None
     ) -> TreeStatistics:
-        """Return the figures that describe the tree's shape.
+        """Return statistics of the tree's shape.
 
         Parameters
         ----------
         frequencies, labels : optional
-            As for `expected_depth`, which is among the figures when they are given.
+            As for `expected_depth`, which is included if they are given.
 
         Returns
         -------
@@ -212,7 +213,7 @@ class LabelTree:
         Raises
         ------
         ParameterError
-            As `expected_depth`.
+            As for `expected_depth`.
 
         Examples
         --------
@@ -222,23 +223,23 @@ class LabelTree:
         (2, {2: 2}, 0.951)
         """
         if frequencies is None and labels is not None:
-            raise ParameterError("labels: given without the frequencies that belong to them")
+            raise ParameterError("labels: given without frequencies")
         found = statistics_of(self._parents, self._depths[self._leaves])
         if frequencies is None:
             return found
         return replace(found, expected_depth=self.expected_depth(frequencies, labels))
 
     def plot(self, ax: Any = None, *, max_nodes: int = 300) -> Any:
-        """Draw the tree from left to right, or a summary of it when it is too large to be read.
+        """Draw the tree from left to right, or a summary if it is too large to read.
 
-        Needs Matplotlib. The summary is how many inner nodes and labels there are at each depth.
+        Needs Matplotlib. The summary shows the numbers of inner nodes and labels at each depth.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure of fitting size when not given.
+            The axes to draw on; a new figure of suitable size if not given.
         max_nodes : int
-            The largest tree that is drawn node by node.
+            Maximum size of a tree that is drawn node by node.
 
         Returns
         -------
@@ -270,9 +271,9 @@ class LabelTree:
         return cls._imported(read_json(text))
 
     def to_edge_list(self) -> str:
-        r"""Return one line a node: its parent, itself and, for a leaf, its label in JSON.
+        r"""Return one line per node: its parent, its number and, for a leaf, its label in JSON.
 
-        Fields are separated by tabs. The root has a line only when it is alone.
+        Fields are separated by tabs. The root has a line only if it is the only node.
 
         Examples
         --------
@@ -288,12 +289,12 @@ class LabelTree:
         Raises
         ------
         DataError
-            Anything else; the message names the line.
+            The text has another form; the message names the line.
         """
         return cls._imported(read_edge_list(text))
 
     def to_dot(self) -> str:
-        """Return the tree in the language of Graphviz, to be drawn; it is not read back."""
+        """Return the tree in Graphviz's DOT language, for drawing; it cannot be read back."""
         return write_dot(self._parents, self.labels)
 
     def to_networkx(self) -> Any:
@@ -308,14 +309,14 @@ class LabelTree:
 
     @classmethod
     def from_networkx(cls, graph: Any) -> LabelTree:
-        """Return the tree that a networkx.DiGraph describes.
+        """Convert a networkx.DiGraph into a tree.
 
         Parameters
         ----------
         graph : networkx.DiGraph
-            A tree with edges from parents to children. A leaf without the attribute `label` is
-            named by its node. Nodes keep their numbers if these are 0, 1, 2... with root 0,
-            otherwise they are numbered by depth.
+            A tree with edges from parents to children. The label of a leaf without the attribute
+            `label` is the node itself. Nodes keep their numbers if these are 0, 1, 2... with root
+            0; otherwise they are numbered by depth.
 
         Raises
         ------
@@ -357,7 +358,7 @@ class LabelTree:
             raise ParameterError(f"tree: node {wrong} is {what} a label")
 
     def _checked(self, labels: Sequence[Any] | Names) -> Names:
-        """Return the leaves' labels as an array, each of them once."""
+        """Return the leaves' labels as an array after checking that they are distinct."""
 
         def place(i: int) -> str:
             return f"tree, node {self._leaves[i]}"
@@ -370,13 +371,13 @@ class LabelTree:
             twice = next(i for i, name in enumerate(plain) if first.setdefault(name, i) != i)
             one, other = self._leaves[[first[plain[twice]], twice]].tolist()
             raise ParameterError(
-                f"tree: label {plain[twice]!r} stands at two leaves, nodes {one} and {other}"
+                f"tree: two leaves, nodes {one} and {other}, have the same label {plain[twice]!r}"
             )
         return names
 
 
 def _sorted_labels(labels: Mapping[int, Any], n_nodes: int) -> tuple[Nodes, list[Any]]:
-    """Nodes of a mapping in ascending order, and their labels."""
+    """Return the nodes of a mapping in ascending order, and their labels."""
     for node in labels:
         if not isinstance(node, int | np.integer) or isinstance(node, bool):
             raise ParameterError(f"tree: label of node {node!r}; expected an integer")

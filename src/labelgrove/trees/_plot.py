@@ -1,4 +1,4 @@
-"""A tree as a picture."""
+"""Drawings of trees."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def plot_tree(
 
 
 def heights_of(parents: Nodes) -> tuple[Any, list[int]]:
-    """Return the height of every node: leaves at 0, 1, 2..., inner nodes amid their children.
+    """Return the height of every node, and the leaves in order of height.
 
-    The second value is the leaves in order of height.
+    Leaves are at 0, 1, 2..., and inner nodes in the middle of their children.
     """
     starts, children = children_of(parents)
     order, to_do = [], [0]
@@ -65,7 +65,7 @@ def _draw(parents: Nodes, depths: Nodes, labels: Mapping[int, Any], ax: Any) -> 
     for node in range(parents.size):
         below = children[starts[node] : starts[node + 1]]
         if below.size:
-            # A fork: out of the node, along the children, and in to each of them.
+            # A fork: a stem from the node, a bar across the children, and a tine to each of them.
             middle = depths[node] + 0.5
             ax.plot([depths[node], middle], [heights[node]] * 2, color="0.6", lw=1)
             ax.plot([middle] * 2, heights[below[[0, -1]]], color="0.6", lw=1)
@@ -113,6 +113,6 @@ def _summarise(
 
 
 def _short(name: str) -> str:
-    """Return a label on one line that fits."""
+    """Return a label on one line, truncated to the maximum length."""
     line = " ".join(name.split())
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"

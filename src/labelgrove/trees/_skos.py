@@ -1,4 +1,4 @@
-"""Trees from a thesaurus in SKOS."""
+"""Trees from a SKOS thesaurus."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ def skos_tree(
     language: str | None = None,
     several_parents: SeveralParents = "error",
 ) -> LabelTree:
-    """Build the tree of a thesaurus in SKOS: of ``skos:broader`` and ``skos:narrower``.
+    """Build a tree from the ``skos:broader`` and ``skos:narrower`` relations of a thesaurus.
 
-    Needs rdflib. Concepts are taken in the order of their IRIs, since RDF has no order of its own;
-    a `skos:Concept` without either relation is a root. See `hierarchy_tree` for what becomes of
-    labels at inner nodes and of several roots.
+    Needs rdflib. Concepts are sorted by IRI, since RDF is unordered. A `skos:Concept` without
+    either relation is a root. See `hierarchy_tree` for the treatment of labels at inner nodes and
+    of several roots.
 
     Parameters
     ----------
     path : str or os.PathLike
         A file in N-Triples (``.nt``) or Turtle (``.ttl``).
     labels : "all", "leaves" or collection of names
-        Which concepts are labels: all, those without narrower ones, or these.
+        Concepts that are labels: all, those without narrower ones, or the given ones.
     names : "iri", "notation" or "prefLabel"
-        What concepts are called in the tree.
+        The property that names concepts in the tree.
     language : str, optional
-        The language of ``skos:prefLabel``, such as "en"; needed where there are several.
+        The language of ``skos:prefLabel``, such as "en"; required if there are several.
     several_parents : "error" or "first"
-        What to do with a concept of two broader ones: refuse it, or keep the one whose IRI comes
-        first.
+        How to treat a concept with two broader ones: raise an error, or keep the broader concept
+        whose IRI comes first.
 
     Returns
     -------
@@ -52,12 +52,12 @@ def skos_tree(
     MissingDependencyError
         rdflib is not installed.
     FileFormatError
-        The file is not of its format.
+        The file is malformed.
     DataError
-        A cycle or a concept of two broader ones (the message names them), a concept without an
-        IRI or without a name of its own.
+        There is a cycle or a concept with two broader ones (the message names them), or a concept
+        has no IRI or no unique name.
     ParameterError
-        Another ending of the file's name, or another value of a parameter.
+        The file has another extension, or a parameter has an unknown value.
     OSError
         The file cannot be opened.
 
@@ -83,7 +83,7 @@ def skos_tree(
 
 
 def _pairs(graph: Any, skos: Any) -> list[tuple[Any, Any]]:
-    """Return (broader, narrower), and (None, concept) where there is neither, in order of IRIs."""
+    """Return (broader, narrower) and, for unrelated concepts, (None, concept), sorted by IRI."""
     rdflib = optional("rdflib", "skos_tree", "skos")
     pairs = {(broader, narrower) for narrower, broader in graph.subject_objects(skos.broader)}
     pairs.update(graph.subject_objects(skos.narrower))
@@ -102,7 +102,7 @@ def _pairs(graph: Any, skos: Any) -> list[tuple[Any, Any]]:
 
 
 def _called(graph: Any, property_: Any, concepts: set[Any], language: str | None) -> dict[Any, str]:
-    """Return the name of every concept, which no other may have."""
+    """Return the name of every concept; names must be unique."""
     called: dict[Any, str] = {}
     owner: dict[str, Any] = {}
     for concept in sorted(concepts - {None}):

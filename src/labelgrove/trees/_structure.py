@@ -1,4 +1,4 @@
-"""Arrays of parents: checks, depths, leaves and children without a loop over nodes; figures."""
+"""Arrays of parents: checks, depths, leaves, children and statistics, without loops over nodes."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from labelgrove.trees._frequencies import as_frequencies
 Nodes = npt.NDArray[np.int64]
 
 Imported = tuple[str, list[int], dict[int, Any]]
-"""What a reader returns: a name for messages, the parent of every node, the leaves' labels."""
+"""Result of a reader: a name for messages, the parent of every node, the leaves' labels."""
 
 
 def as_parents(parents: Any) -> Nodes:
-    """Return the parents of all nodes as a read-only int64 array of our own.
+    """Return a read-only int64 copy of the parents of all nodes.
 
     Raises
     ------
     ParameterError
-        Not a flat sequence of integers, no root at node 0, or a parent that is no node.
+        The argument is not a flat sequence of integers, node 0 is not the root, or a parent does
+        not exist.
     """
     try:
         array = np.array(parents)
@@ -50,21 +51,21 @@ def as_parents(parents: Any) -> Nodes:
 
 
 def sum_to_root(parents: Nodes, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return for every node the sum of a value over its path, without the root.
+    """Return for every node the sum of a value over its path, excluding the root.
 
-    Every round doubles the part of the path that is summed, so a chain of a million nodes takes
-    twenty rounds.
+    Every round doubles the summed part of the path, so a chain of a million nodes takes twenty
+    rounds.
 
     Parameters
     ----------
     parents : ndarray of int64, shape (n_nodes,)
     values : ndarray, shape (n_nodes,)
-        The root's must be zero.
+        The root's value must be zero.
 
     Raises
     ------
     ParameterError
-        A node from which no path leads to the root.
+        There is no path from some node to the root.
     """
     above = parents.copy()
     above[0] = 0
@@ -75,11 +76,11 @@ def sum_to_root(parents: Nodes, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         total += total[above]
         above = above[above]
     lost = int(np.argmax(above != 0))
-    raise ParameterError(f"tree: node {lost} hangs on a cycle, not on the root")
+    raise ParameterError(f"tree: node {lost} leads to a cycle, not to the root")
 
 
 def depths_of(parents: Nodes) -> Nodes:
-    """Return the depth of every node; raise `ParameterError` for what hangs on a cycle."""
+    """Return the depth of every node; raise `ParameterError` if there is a cycle."""
     steps = np.ones(parents.size, np.int64)
     steps[0] = 0
     return sum_to_root(parents, steps)
@@ -93,7 +94,7 @@ def leaves_of(parents: Nodes) -> Nodes:
 
 
 def children_of(parents: Nodes) -> tuple[Nodes, Nodes]:
-    """Return children laid end to end: node v has `children[starts[v]:starts[v + 1]]`."""
+    """Return starts and concatenated children: node v has `children[starts[v]:starts[v + 1]]`."""
     starts = np.zeros(parents.size + 1, np.int64)
     np.cumsum(np.bincount(parents[1:], minlength=parents.size), out=starts[1:])
     return starts, np.argsort(parents[1:], kind="stable") + 1
@@ -101,27 +102,27 @@ def children_of(parents: Nodes) -> tuple[Nodes, Nodes]:
 
 @dataclass(frozen=True)
 class TreeStatistics:
-    """The shape of a tree in figures.
+    """Statistics of the shape of a tree.
 
     Parameters
     ----------
     n_nodes : int
-        Inner nodes and leaves.
+        Number of inner nodes and leaves.
     n_labels : int
-        Leaves.
+        Number of leaves that represent labels.
     depth : int
         Depth of the deepest leaf, in edges from the root.
     mean_depth : float
-        Mean over the leaves.
+        Mean depth of the leaves.
     balance : float
-        Between 0 and 1; 1 if every inner node shares its leaves out evenly among its children.
+        Between 0 and 1; 1 if every inner node distributes its leaves evenly among its children.
         This is log(n_labels) divided by the mean, over the leaves, of the sum of log(arity) on the
-        way to the leaf: the numerator is the entropy of all the splits, the denominator what it
-        would be if all were even.
+        path to the leaf. The numerator is the entropy of all splits, the denominator the value it
+        would have if all splits were even.
     arities : dict from int to int
-        How many inner nodes there are of each number of children, ascending.
+        Number of inner nodes by number of children, in ascending order.
     expected_depth : float or None
-        See `LabelTree.expected_depth`; None where no frequencies are given.
+        See `LabelTree.expected_depth`; None if no frequencies are given.
 
     Examples
     --------
@@ -141,7 +142,7 @@ class TreeStatistics:
 
 
 def statistics_of(parents: Nodes, leaf_depths: Nodes) -> TreeStatistics:
-    """Return the figures that need no frequencies, from all parents and the depths of leaves."""
+    """Return the statistics that need no frequencies, from all parents and the leaves' depths."""
     arity = np.bincount(parents[1:], minlength=parents.size)
     kinds, counts = np.unique(arity[arity > 0], return_counts=True)
     return TreeStatistics(
@@ -165,7 +166,7 @@ def expected_depth(
     depth_of = dict(zip(leaf_labels.tolist(), leaf_depths.tolist(), strict=True))
     plain = names.tolist()
     if len(set(plain)) != len(plain):
-        raise ParameterError("labels: one of them stands there twice; expected each once")
+        raise ParameterError("labels: one label occurs twice; expected each once")
     depths = [depth_of.get(name, -1) for name in plain]
     if min(depths, default=0) < 0:
         raise ParameterError(

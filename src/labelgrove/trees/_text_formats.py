@@ -1,6 +1,6 @@
-"""Label trees as text: JSON, and lists of edges.
+"""Label trees as text: JSON and edge lists.
 
-Readers check the form of the text; whether its nodes form a tree is checked by `LabelTree`.
+Readers check the form of the text; `LabelTree` checks that the nodes form a tree.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ FORMAT: Final = "labelgrove-tree"
 VERSION: Final = 1
 KEYS: Final = ("format", "version", "parents", "labels")
 
-_DIGITS = 18  # that many always fit into 64 bits
+_DIGITS = 18  # numbers of this length always fit into 64 bits
 
 
 def write_json(parents: Nodes, labels: Mapping[int, Any]) -> str:
@@ -31,12 +31,12 @@ def write_json(parents: Nodes, labels: Mapping[int, Any]) -> str:
 
 
 def read_json(text: str) -> Imported:
-    """Read what `write_json` gives.
+    """Read the output of `write_json`.
 
     Raises
     ------
     DataError
-        Not JSON, or not of that form.
+        The text is not JSON, or has another form.
     """
     if not isinstance(text, str):
         raise DataError(f"tree as JSON: expected a str, not {type(text).__name__}")
@@ -86,7 +86,7 @@ def _check(parents: Any, labels: Any) -> None:
 
 
 def _shown(value: Any) -> str:
-    """Return a value as a message can hold it, however large it is."""
+    """Return a short form of a value for messages, however large it is."""
     return f"a {type(value).__name__}" if isinstance(value, list | dict) else f"{value!r:.80}"
 
 
@@ -95,16 +95,16 @@ def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(content) != len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for i, key in enumerate(keys) if key in keys[:i])
-        raise DataError(f"tree as JSON: key {twice!r:.80} stands there twice")
+        raise DataError(f"tree as JSON: key {twice!r:.80} occurs twice")
     return content
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise DataError(f"tree as JSON: {name} is no JSON")
+    raise DataError(f"tree as JSON: {name} is not valid JSON")
 
 
 def write_edge_list(parents: Nodes, labels: Mapping[int, Any]) -> str:
-    """Return a line for each node but the root: parent, node and, for a leaf, its label."""
+    """Return a line for each node except the root: parent, node and, for a leaf, its label."""
     lines = []
     for node, parent in enumerate(parents.tolist()):
         if node > 0 or parents.size == 1:
@@ -114,29 +114,29 @@ def write_edge_list(parents: Nodes, labels: Mapping[int, Any]) -> str:
 
 
 def read_edge_list(text: str) -> Imported:
-    """Read what `write_edge_list` gives, its lines in any order.
+    """Read the output of `write_edge_list`, with lines in any order.
 
     Raises
     ------
     DataError
-        A line of another form, or a node that stands there twice or is missing.
+        A line has another form, or a node is repeated or missing.
     """
     if not isinstance(text, str):
         raise DataError(f"tree as edges: expected a str, not {type(text).__name__}")
     parent_of: dict[int, int] = {}
     labels: dict[int, Any] = {}
-    # JSON escapes what ends a line, so that only "\n" does.
+    # JSON escapes line breaks in labels, so only "\n" ends a line.
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         parent, node, label = _fields(line, number)
         if node in parent_of:
-            raise _error(number, f"node {node} has a parent already, {parent_of[node]}")
+            raise _error(number, f"node {node} already has a parent, {parent_of[node]}")
         parent_of[node] = parent
         if label is not None:
             labels[node] = _label(label, number)
     parent_of.setdefault(0, -1)
-    # Numbers without gaps: no line can ask for more memory than all of them take.
+    # Requiring numbers without gaps bounds the memory by the number of lines.
     for node in range(len(parent_of)):
         if node not in parent_of:
             raise DataError(

@@ -1,12 +1,13 @@
-"""From which probability on is a label predicted? Thresholds that maximise the F-measure.
+"""Thresholds on the probabilities of labels, chosen to maximise the F-measure.
 
-True labels are a 0/1 matrix of shape (n, m), probabilities a matrix of the same shape; both may
-be sparse, and then nothing of the size n × m is ever allocated. Any model will do: none is known
-here. A label is predicted where its probability is at least its threshold, and above 0.
+True labels are a 0/1 matrix of shape (n, m), probabilities a matrix of the same shape. If both are
+sparse, no dense n × m array is allocated. The probabilities may come from any model. A label is
+predicted if its probability is at least its threshold, and above 0.
 
-`tune_auto` lets rare labels borrow from others, and does no harm. The other methods are those of
-Jasinska et al. 2016, as functions of whole matrices, or as objects that take rows as they come:
-``update`` them, and ``finish``.
+`tune_auto` lets rare labels borrow from labels of similar frequency, and is never worse than the
+best single threshold on cross-fitted rows. The other methods are those of Jasinska et al. 2016:
+functions of whole matrices, or objects that take rows in batches with ``update`` and return the
+thresholds from ``finish``.
 """
 
 from labelgrove.tuning._auto import tune_auto

@@ -1,10 +1,10 @@
-"""Thresholds that do no harm: rare labels borrow, and cross-fitting says how much.
+"""Thresholds that do no harm: rare labels borrow from others, by an amount set by cross-fitting.
 
 The threshold that looks best for a label with three positives is mostly chance. `Curves` mixes
-what was counted for a label with what was counted for its band; how strongly, and how much one
-wrong prediction may cost, is chosen by cross-fitting within the rows at hand, among settings that
-are worse than the best single threshold in neither macro- nor micro-averaged F. Where there are
-none, the single threshold it is.
+the counts of a label with those of its band. Cross-fitting within the given rows chooses how
+strongly to mix and how to weigh a wrong prediction, among the settings that are no worse than the
+best single threshold in either macro- or micro-averaged F. If there are none, the single threshold
+is used.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from labelgrove.tuning._pairs import FloatArray, IntArray, grouped, read_pairs
 from labelgrove.tuning._thresholds import Thresholds, as_default
 
 LEAST = 0.01
-"""The least threshold, unless another is given: kappa = 1/c of the paper, with c = 100."""
+"""The default smallest threshold: kappa = 1/c of the paper, with c = 100."""
 
 SMALLEST = 1e-4
-"""No threshold lies below, whatever is given: the paper's smallest candidate."""
+"""A hard lower limit on thresholds: the paper's smallest candidate."""
 
 _CANDIDATES = 40
 _TOGETHER = 4096
-"""Labels that are counted together: some megabytes for all candidates, which a cache may hold."""
+"""Number of labels counted together: a few megabytes for all candidates, which may fit a cache."""
 
 _STRENGTHS = (4.0, 16.0, 64.0, 256.0, math.inf)
 _WEIGHTS = (0.0, 0.25, 1.0, 4.0, 16.0)
 _PRICES = tuple(np.geomspace(0.01, 0.9, 24).tolist())
 _AS_MANY = 0.05
-"""Numbers of labels that differ by less, as logarithms, are taken for equal."""
+"""Numbers of labels whose logarithms differ by less than this count as equal."""
 
 
 def tune_auto(
@@ -56,34 +56,35 @@ def tune_auto(
     upper: float | None = None,
     zero_division: float = 0.0,
 ) -> Thresholds:
-    """Find thresholds that do no harm: labels with few positives borrow from others as frequent.
+    """Find thresholds that do no harm: rare labels borrow from labels of similar frequency.
 
-    On cross-fitted rows neither the macro- nor the micro-averaged F-measure is below that of the
-    best single threshold; with `labels_per_row` or `least_recall` these come first.
+    On cross-fitted rows, neither the macro- nor the micro-averaged F-measure is below that of the
+    best single threshold. `labels_per_row` and `least_recall` take precedence over this.
 
     Parameters
     ----------
     Y : sparse or dense 0/1 matrix, shape (n, m)
         True labels.
     scores : sparse or dense matrix of probabilities, shape (n, m)
-        What is not stored is 0. Those below `lower` do not matter.
+        Entries that are not stored are 0. Scores below `lower` have no effect.
     average : {"macro", "micro", "instance"}
-        The F-measure to be maximised. For "macro" it is the geometric mean of macro and micro F:
-        macro F alone counts no prediction of a label that is nowhere true.
+        The F-measure to maximise. For "macro" it is the geometric mean of macro and micro F,
+        because macro F alone ignores predictions of labels that are never true.
     labels_per_row : float, optional
-        How many labels a row should get; of such thresholds those with the best micro F.
+        Target number of predicted labels per row. Among thresholds that meet it, those with the
+        best micro F are chosen.
     least_recall : float, optional
-        The share of true labels that must be found; the most precise thresholds that do so.
+        Minimum recall. Among thresholds that reach it, the most precise are chosen.
     frequencies : array-like of shape (m,), optional
-        How frequent each label is in all that is known, such as the rows that a model has learnt
-        from. None: in `Y`.
+        Frequency of each label in all known data, such as the rows that a model has learnt from.
+        None: the frequencies in `Y`.
     lower : float
-        Thresholds are at least that.
+        Lower bound on the thresholds.
     upper : float, optional
-        Thresholds do not lie above. None: 1/2, the best for no F-measure lies above with true
-        probabilities; 1 with `labels_per_row` or `least_recall`.
+        Upper bound on the thresholds. None: 1 with `labels_per_row` or `least_recall`, else 1/2,
+        which no optimal threshold for an F-measure exceeds if the probabilities are true.
     zero_division : {0, 1}
-        F-measure of a label (or row) that is nowhere true and nowhere predicted.
+        F-measure of a label (or row) that is never true and never predicted.
 
     Returns
     -------
@@ -93,7 +94,7 @@ def tune_auto(
     Raises
     ------
     DataError
-        If `Y` or `scores` cannot be used, or no threshold reaches the recall asked for.
+        If `Y` or `scores` cannot be used, or no threshold reaches `least_recall`.
     ParameterError
         If another parameter lies outside its domain.
 
@@ -121,8 +122,8 @@ def tune_auto(
             chosen, figures = setting, found
     if figures.recall < (goal.least_recall or 0.0):
         raise DataError(
-            f"least_recall={least_recall:g}: found a recall of {figures.recall:.3g} at the least "
-            f"threshold, {pairs.candidates[0]:g}; expected no more than that to be asked for"
+            f"least_recall={least_recall:g}: the recall is only {figures.recall:.3g} even at the "
+            f"smallest threshold, {pairs.candidates[0]:g}"
         )
     values, default = np.full(pairs.shape[1], pairs.candidates[single_at]), single_at
     if chosen is not None:
@@ -144,7 +145,7 @@ def tune_auto(
 
 @dataclass(frozen=True)
 class Goal:
-    """What is to be maximised, and what comes before it.
+    """The F-measure to maximise, and the constraint that takes precedence, if any.
 
     Attributes
     ----------
@@ -159,12 +160,12 @@ class Goal:
 
     @classmethod
     def of(cls, average: str, labels_per_row: Any, least_recall: Any) -> Goal:
-        """Check what was asked for.
+        """Check the parameters.
 
         Raises
         ------
         ParameterError
-            If something lies outside its domain, or two things do not go together.
+            If a parameter lies outside its domain, or two of them exclude each other.
         """
         asked = {"labels_per_row": labels_per_row, "least_recall": least_recall}
         domains = {"labels_per_row": (1e-6, 1e9), "least_recall": (0.0, 1.0)}
@@ -178,17 +179,17 @@ class Goal:
 
     @property
     def bound(self) -> bool:
-        """Whether something comes before the F-measure."""
+        """Whether a constraint takes precedence over the F-measure."""
         return self.labels_per_row is not None or self.least_recall is not None
 
     def settings(self, strength: float) -> list[Setting]:
-        """Return the settings of that strength that are tried."""
+        """Return the settings of this strength to try."""
         if self.average == "macro":
             return [Setting(strength, weight, None) for weight in _WEIGHTS]
         return [Setting(strength, None, price) for price in _PRICES]
 
     def value(self, found: SetFigures) -> tuple[float, ...]:
-        """Return what is to be as great as possible, the first first."""
+        """Return the values to maximise, in lexicographic order."""
         if self.labels_per_row is not None:
             off = abs(math.log(max(found.labels, 1e-9) / self.labels_per_row))
             return -(off // _AS_MANY), found.micro
@@ -201,9 +202,9 @@ class Goal:
 
 
 class _Reached:
-    """Pairs of row and label that matter, each with how many candidate thresholds it reaches.
+    """The relevant (row, label) pairs, each with the number of candidate thresholds it reaches.
 
-    They lie in order of label, in small numbers: there may be many.
+    They are sorted by label and stored in small integer types, since there may be many.
     """
 
     def __init__(self, Y: Any, scores: Any, candidates: FloatArray, zero: float) -> None:
@@ -230,7 +231,7 @@ class _Reached:
         self._fold = fold_of(self.shape[0]).astype(INDEX)[self._row]
 
     def figures(self, least: int | IndexArray) -> SetFigures:
-        """Measure what is predicted if a pair must reach more candidates than `least`."""
+        """Measure the predictions if a pair must reach more than `least` candidates."""
         predicted = self._reached > least
         hit = predicted[self._truth]
         found = self._row[predicted], self._label[predicted]
@@ -239,13 +240,13 @@ class _Reached:
         return SetFigures.of_pairs(self._true, found, hits, shape, self._zero)
 
     def best_single(self, goal: Goal) -> tuple[int, SetFigures]:
-        """Return the best candidate for all labels, of equals the highest, and its figures."""
+        """Return the best candidate for all labels, the highest in a tie, and its figures."""
         found = [self.figures(at) for at in range(len(self.candidates))]
         best = max(range(len(found)), key=lambda at: (goal.value(found[at]), at))
         return best, found[best]
 
     def curves(self, bands: Bands) -> list[Curves]:
-        """Count: all rows, and then those outside of each fold."""
+        """Count all rows first, then the rows outside each fold."""
         return [
             Curves(
                 self.labels, partial(self._counts, fold), len(self.candidates), bands, self._zero
@@ -254,7 +255,7 @@ class _Reached:
         ]
 
     def _counts(self, fold: int | None) -> Iterator[Counts]:
-        """Count the rows outside of a fold, some labels at a time."""
+        """Count the rows outside a fold (None: all rows), some labels at a time."""
         for first in range(0, len(self.labels), _TOGETHER):
             last = min(first + _TOGETHER, len(self.labels))
             pairs = slice(self._ends[first], self._ends[last])
@@ -272,7 +273,7 @@ class _Reached:
     def cross_fitted(
         self, goal: Goal, others: list[Curves]
     ) -> Iterator[tuple[Setting, SetFigures]]:
-        """Give the figures of every setting, each fold predicted by thresholds of the others."""
+        """Yield every setting's figures; each fold is predicted by thresholds from the others."""
         for strength in _STRENGTHS:
             settings = goal.settings(strength)
             best = np.stack([curves.thresholds(settings)[0] for curves in others])
@@ -281,13 +282,13 @@ class _Reached:
 
 
 def _reaching(cells: IntArray, shape: tuple[int, int]) -> FloatArray:
-    """How many pairs of each label reach each candidate; a cell is a label's number reached."""
+    """Return how many pairs of each label reach each candidate, from cells (label, reached)."""
     counts = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
     return np.cumsum(counts[:, :0:-1], axis=1)[:, ::-1].astype(np.float64)
 
 
 def _candidates(lower: float, upper: float) -> FloatArray:
-    """Thresholds to choose from, in equal ratios; above 1 only the upper bound, if that is."""
+    """Return candidates in geometric progression; an upper bound above 1 is added as the last."""
     greatest = min(check_upper(upper), 1.0)
     least = real({"lower": lower}, "lower", 0.0, math.inf)
     least = min(max(least, SMALLEST), greatest)

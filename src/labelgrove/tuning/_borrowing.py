@@ -1,4 +1,4 @@
-"""What labels with few positives borrow from others that are about as frequent."""
+"""Borrowing: labels with few positives share counts with labels of similar frequency."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from labelgrove.tuning._measure import f_from_counts
 from labelgrove.tuning._pairs import FloatArray, IntArray
 
 INDEX = np.int8
-"""What the index of a candidate is held in, as there is one for every setting, fold and label."""
+"""Type of a candidate's index: small, as there is one for every setting, fold and label."""
 
 IndexArray = npt.NDArray[np.int8]
 
@@ -24,17 +24,17 @@ _FEWEST_POSITIVES = 20
 
 
 class Setting(NamedTuple):
-    """How thresholds follow from counts.
+    """Rule that turns counts into thresholds.
 
     Attributes
     ----------
     strength : float
-        With how many positives a label's own counts weigh as much as what it borrows.
+        Number of positives at which a label's own counts weigh as much as the borrowed ones.
     weight : float or None
-        Thresholds with the greatest macro F + weight · micro F.
+        Maximise macro F + weight · micro F.
     price : float or None
-        Where there is no weight: thresholds with the most hits - price · predictions, so that a
-        prediction just at a threshold is right with this probability.
+        If there is no weight: maximise hits - price · predictions, so that a prediction just at
+        the threshold is right with this probability.
     """
 
     strength: float
@@ -44,12 +44,12 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True)
 class Bands:
-    """Labels by frequency: each band's are up to four times as frequent as its rarest.
+    """Labels in bands of frequency, each spanning a factor of four.
 
     Attributes
     ----------
     of_label : ndarray of int64, shape (m,)
-        The band of every label, the rarest first; neighbours are one where positives are few.
+        The band of every label, rarest first; neighbouring bands with few positives are merged.
     frequencies : ndarray of float64, shape (m,)
     """
 
@@ -63,9 +63,9 @@ class Bands:
         Parameters
         ----------
         frequencies : array-like of shape (m,), or None
-            None: the positives.
+            None: use the positives.
         positives : ndarray of int64, shape (m,)
-            How many rows at hand have each label.
+            Number of given rows with each label.
 
         Raises
         ------
@@ -75,7 +75,7 @@ class Bands:
         known = np.array(positives if frequencies is None else frequencies, np.float64)
         if known.shape != positives.shape or not ((known >= 0) & (known < np.inf)).all():
             raise ParameterError(
-                f"frequencies: expected {len(positives)} numbers of 0 or more, one a label"
+                f"frequencies: expected {len(positives)} numbers of 0 or more, one per label"
             )
         power = np.floor(np.log(np.maximum(known, 1)) / np.log(_RATIO)).astype(np.int64)
         band, held = 0, 0.0
@@ -91,14 +91,14 @@ class Bands:
 
 
 class Counts(NamedTuple):
-    """What was counted for some labels at rising candidate thresholds.
+    """Counts for some labels at rising candidate thresholds.
 
     Attributes
     ----------
     labels : slice
-        Which of the labels that are true, or reach a candidate, in any row.
+        Selects from the labels that are true, or reach a candidate, in any row.
     hits, predicted : ndarray of float64, shape (b, k)
-        Rows where each of them reaches a candidate and is true, or reaches it.
+        Number of rows where a label reaches a candidate and is true, or reaches it at all.
     positives : ndarray of float64, shape (b,)
     """
 
@@ -109,22 +109,23 @@ class Counts(NamedTuple):
 
 
 class Curves:
-    """F-measures at rising candidate thresholds, from which thresholds follow by a setting.
+    """F-measures at rising candidate thresholds, from which a setting derives thresholds.
 
-    A label with p positives has the curve of its F-measure mixed with the mean curve of its band,
-    p parts of the one and `Setting.strength` parts of the other (empirical Bayes), and its hits and
-    predictions likewise. Only the bands' curves are kept; labels are counted anew, a few at a time.
+    The F-measure curve of a label with p positives is mixed with the mean curve of its band, p
+    parts of the former to `Setting.strength` parts of the latter (empirical Bayes). Its hits and
+    predictions are mixed likewise. Only the bands' curves are kept; labels are counted again when
+    needed, a few at a time.
 
     Parameters
     ----------
     labels : ndarray of int64, shape (a,)
-        Those that are true, or reach a candidate, in any row.
+        Labels that are true, or reach a candidate, in any row.
     counts : callable
-        Counts all of them, some at a time and in order.
+        Yields the counts of all these labels, some at a time and in order.
     n_candidates : int
     bands : Bands
     zero_division : {0, 1}
-        F-measure of a label that is nowhere true and nowhere predicted.
+        F-measure of a label that is never true and never predicted.
 
     Attributes
     ----------
@@ -170,13 +171,13 @@ class Curves:
         self._expected_of_band = np.bincount(of_label, weights=bands.frequencies) / sizes * share
 
     def thresholds(self, settings: Sequence[Setting]) -> tuple[IndexArray, IndexArray]:
-        """Return the best candidates of the labels, and of the bands, for settings of one strength.
+        """Return the best candidates of labels and bands, for settings of the same strength.
 
         Returns
         -------
         of_label : ndarray of int8, shape (len(settings), a)
         of_band : ndarray of int8, shape (len(settings), bands)
-            Of a label that has nothing of its own.
+            For labels without counts of their own.
         """
         of_label = np.empty((len(settings), len(self._band)), INDEX)
         for found in self._counts():
@@ -194,14 +195,14 @@ class Curves:
     def _best(
         self, settings: Sequence[Setting], found: Counts, band: IntArray, expected: FloatArray
     ) -> IndexArray:
-        """Return the best candidate of every label by each setting, of equals the highest."""
+        """Return every label's best candidate by each setting; ties go to the highest."""
         strength = settings[0].strength
         each = (1.0 / (found.positives + strength))[:, np.newaxis]  # the share of one positive
         own = found.positives[:, np.newaxis] * each
         borrowed = 1.0 - own
         hits = found.hits * each + self._hits[band] * borrowed
         predicted = found.predicted * each + self._predicted[band] * borrowed
-        # The slope of micro F = 2 hits / pairs, where it is best.
+        # The slope of micro F = 2 hits / pairs at its maximum.
         micro = (2 * hits - self._micro_f * predicted) * expected[:, np.newaxis] / self._n_pairs
         macro = (own * self._f_measures(found) + borrowed * self._f[band]) / self._n_labels
         best = np.empty((len(settings), len(band)), INDEX)

@@ -15,7 +15,7 @@ from labelgrove.tuning._measure import check_average
 from labelgrove.tuning._pairs import FloatArray, IntArray, read_indicator
 
 UPPER = 0.5
-"""With true probabilities no optimal threshold lies above: the best F is twice the threshold."""
+"""No optimal threshold exceeds this if probabilities are true: the best F is twice as large."""
 
 
 def label_priors(Y: Any) -> FloatArray:
@@ -33,7 +33,7 @@ def label_priors(Y: Any) -> FloatArray:
     Raises
     ------
     DataError
-        If Y is no indicator; the message names the place.
+        If Y is not an indicator; the message names the place.
 
     Examples
     --------
@@ -48,13 +48,13 @@ def label_priors(Y: Any) -> FloatArray:
 def lower_bounds(priors: npt.ArrayLike, c: float | None = None) -> FloatArray:
     """Return kappa_j = max(1/c, nu_j), below which no estimate is needed.
 
-    nu_j = pi_j / (pi_j + 1) is half the F-measure of predicting label j always, so the optimal
+    nu_j = pi_j / (pi_j + 1) is half the F-measure of always predicting label j, so the optimal
     threshold lies above it (Equation 5); 1/c keeps the estimates sparse (Section 6.2).
 
     Parameters
     ----------
     priors : array-like of shape (m,)
-        pi_j, such as `label_priors` estimates them.
+        pi_j, for example from `label_priors`.
     c : float, optional
         None for nu_j alone.
 
@@ -65,7 +65,7 @@ def lower_bounds(priors: npt.ArrayLike, c: float | None = None) -> FloatArray:
     Raises
     ------
     ParameterError
-        If a prior is no probability, or c is not above 1.
+        If a prior is not a probability, or c is not above 1.
 
     Examples
     --------
@@ -84,18 +84,18 @@ def lower_bounds(priors: npt.ArrayLike, c: float | None = None) -> FloatArray:
 
 
 def prior_lower(counts: IntArray, n_rows: int, average: str) -> FloatArray:
-    """Return the bound that follows from how many rows have each label, for the F to be tuned."""
+    """Return the lower bound implied by the number of rows with each label, for an average of F."""
     priors = counts / max(n_rows, 1)
     kind = check_average(average)
     if kind == "macro":
         return lower_bounds(priors)
-    # For "micro" all pairs are rows of one label; for "instance" no bound is known.
+    # For "micro" all pairs count as rows of one label; for "instance" no bound is known.
     density = float(priors.mean()) if len(priors) and kind == "micro" else 0.0
     return lower_bounds(density)
 
 
 def check_n_labels(n_labels: Any) -> int:
-    """Return a number of labels as an int."""
+    """Return the number of labels as an int."""
     try:
         value = index(n_labels)
     except TypeError:
@@ -106,7 +106,7 @@ def check_n_labels(n_labels: Any) -> int:
 
 
 def check_lower(lower: Any, n_labels: int | None = None) -> FloatArray:
-    """Return lower bounds as an array of shape () or (m,), not below 0."""
+    """Return lower bounds as an array of shape () or (m,), all at least 0."""
     bounds = np.array(lower, np.float64)
     if bounds.ndim > 1 or not (bounds >= 0).all() or not np.isfinite(bounds).all():
         raise ParameterError("lower: expected one number of 0 or more, or one for every label")
@@ -116,13 +116,13 @@ def check_lower(lower: Any, n_labels: int | None = None) -> FloatArray:
 
 
 def check_upper(upper: Any) -> float:
-    """Return the upper bound; infinity lets a threshold lie above every score."""
+    """Return the upper bound; infinity allows a threshold above every score."""
     if isinstance(upper, bool) or not isinstance(upper, Real) or not float(upper) > 0:
         raise ParameterError(f"upper={upper!r}: expected a positive number")
     return float(upper)
 
 
 def clip(values: Any, lower: Any, upper: float) -> FloatArray:
-    """Bring thresholds into (lower, upper]; where that is empty, to upper."""
+    """Clip thresholds to (lower, upper], or to upper if that interval is empty."""
     clipped: FloatArray = np.minimum(np.maximum(values, np.nextafter(lower, np.inf)), upper)
     return clipped

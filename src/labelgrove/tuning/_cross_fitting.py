@@ -1,4 +1,4 @@
-"""Predictions for rows by thresholds that were tuned on others."""
+"""Cross-fitting: rows are predicted with thresholds tuned on other rows."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from labelgrove.tuning._thresholds import Thresholds
 def cross_fitted(
     Y: csr_array, scores: csr_array, tune: Callable[[csr_array, csr_array], Thresholds]
 ) -> csr_array:
-    """Predict every fifth of the rows by thresholds tuned on the other four.
+    """Predict each fifth of the rows with thresholds tuned on the other four fifths.
 
-    What thresholds reach on the rows that chose them flatters them; this does not.
+    Measuring thresholds on the rows that they were tuned on is optimistic; this is not.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def cross_fitted(
     scores : csr_array of shape (n, m)
         Probabilities.
     tune : callable
-        From true labels and scores to thresholds.
+        Function of true labels and scores that returns thresholds.
 
     Returns
     -------

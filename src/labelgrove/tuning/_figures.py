@@ -1,4 +1,4 @@
-"""How good predicted label sets are: six figures that tell whether thresholds do harm."""
+"""Six figures that measure predicted label sets, to see whether thresholds do harm."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ FOLDS = 5
 
 @dataclass(frozen=True)
 class SetFigures:
-    """What predicted label sets come to beside the true ones.
+    """Measures of predicted label sets against the true ones.
 
     Attributes
     ----------
     labels : float
-        Predicted labels an example.
+        Mean number of predicted labels per example.
     macro, micro, instance : float
-        F-measures: the mean over labels, of all pairs together, and the mean over examples.
+        F-measures: the mean over labels, over all pairs together, and the mean over examples.
     precision, recall : float
-        Of all pairs together; precision is 0 where nothing is predicted.
+        Over all pairs together; precision is 0 if nothing is predicted.
     """
 
     labels: float
@@ -43,15 +43,15 @@ class SetFigures:
         shape: tuple[int, int],
         zero_division: float = 0.0,
     ) -> SetFigures:
-        """Measure pairs of row and label: the true ones, those predicted, and those in both.
+        """Measure (row, label) pairs: the true ones, the predicted ones, and those in both.
 
         Parameters
         ----------
         true, predicted, hits : (rows, labels)
         shape : (int, int)
-            Rows and labels in all.
+            Total numbers of rows and labels.
         zero_division : {0, 1}
-            F-measure of a label, or row, that is nowhere true and nowhere predicted.
+            F-measure of a label, or row, that is never true and never predicted.
         """
 
         def averaged(axis: int) -> float:
@@ -84,7 +84,7 @@ def set_figures(Y: Any, predicted: Any, zero_division: float = 0.0) -> SetFigure
     ----------
     Y, predicted : sparse or dense 0/1 matrices, shape (n, m)
     zero_division : {0, 1}
-        F-measure of a label, or row, that is nowhere true and nowhere predicted.
+        F-measure of a label, or row, that is never true and never predicted.
 
     Returns
     -------
@@ -93,7 +93,7 @@ def set_figures(Y: Any, predicted: Any, zero_division: float = 0.0) -> SetFigure
     Raises
     ------
     DataError
-        If one of them is no indicator; the message names the place.
+        If either matrix is not an indicator; the message names the place.
 
     Examples
     --------
@@ -112,5 +112,5 @@ def set_figures(Y: Any, predicted: Any, zero_division: float = 0.0) -> SetFigure
 
 
 def fold_of(n_rows: int) -> IntArray:
-    """Return the fold that each row is held out in: they take turns, so nothing is drawn."""
+    """Return the fold that holds out each row; folds take turns, so nothing is random."""
     return np.arange(n_rows, dtype=np.int64) % FOLDS

@@ -15,32 +15,32 @@ from labelgrove.tuning._search import ThresholdSearch
 from labelgrove.tuning._thresholds import Thresholds
 
 CANDIDATES = (10000, 1000, 200, 100, 50, 20, 10, 7, 5, 4, 3, 2)
-"""The paper's set C: thresholds 1/c are tried, and so is OFO's b."""
+"""The paper's set C: it tries thresholds 1/c, and the values themselves for OFO's b."""
 
 
 class FTA(ThresholdSearch):
-    """Try a few thresholds: one pass over the data, and no score is kept.
+    """Try a few candidate thresholds in one pass over the data, keeping no scores.
 
     Candidate t stands for the threshold max(t, lower_j) of label j. Memory is proportional to the
-    number of labels times that of candidates; for micro- and instance-averaged F to the number of
-    candidates alone.
+    number of labels times the number of candidates; for micro- and instance-averaged F, to the
+    number of candidates alone.
 
     Parameters
     ----------
     n_labels : int
     thresholds : array-like of shape (k,), optional
-        Candidates, in (0, upper]; 1/c for the paper's twelve values of c by default.
+        Candidates, in (0, upper]; by default 1/c for the paper's twelve values of c.
     average : {"macro", "micro", "instance"}
-        The F-measure to be maximised.
+        The F-measure to maximise.
     common : bool, optional
-        One candidate for all labels (default, which varies less from one sample to the next), or
-        the best for each label, for "macro" only.
+        One candidate for all labels (the default, which varies less between samples), or the best
+        for each label, for "macro" only.
     lower : float or array-like of shape (n_labels,)
-        Thresholds lie above; see `lower_bounds`.
+        Exclusive lower bound on the thresholds; see `lower_bounds`.
     upper : float
-        Thresholds do not lie above.
+        Upper bound on the thresholds.
     zero_division : {0, 1}
-        F-measure of a label (or row) that is nowhere true and nowhere predicted.
+        F-measure of a label (or row) that is never true and never predicted.
 
     Raises
     ------
@@ -79,8 +79,8 @@ class FTA(ThresholdSearch):
 
     def _begin(self) -> None:
         self._candidates = _check_candidates(self._given, self._upper)
-        # In column k: pairs that reach exactly k candidates. For "instance" nothing is kept but
-        # the sum of the rows' F-measures.
+        # Column k counts pairs that reach exactly k candidates. "instance" keeps only the sum of
+        # the rows' F-measures.
         groups = {"macro": self.n_labels, "micro": 1, "instance": 0}[self._average]
         self._hits = np.zeros((groups, len(self._candidates) + 1), np.int64)
         self._predicted = np.zeros_like(self._hits)
@@ -126,7 +126,7 @@ class FTA(ThresholdSearch):
         )
 
     def finish(self) -> Thresholds:
-        """Return the best candidate, or the best for each label; of equals the highest."""
+        """Return the best candidate, or the best for each label; ties go to the highest."""
         if self._average == "instance":
             curve = self._row_sums / max(self._rows, 1)
         else:
@@ -155,7 +155,7 @@ class FTA(ThresholdSearch):
 
 
 def _last_best(values: FloatArray) -> Any:
-    """Index of the last greatest value along the last axis."""
+    """Return the index of the last greatest value along the last axis."""
     return values.shape[-1] - 1 - np.argmax(values[..., ::-1], axis=-1)
 
 

@@ -15,7 +15,7 @@ AVERAGES = ("macro", "micro", "instance")
 
 
 def f_from_counts(hits: Any, positives: Any, predicted: Any, zero_division: float) -> FloatArray:
-    """F = 2 · hits / (positives + predicted), element by element (Equation 1); 0/0 as told."""
+    """Return F = 2 · hits / (positives + predicted) (Equation 1); 0/0 gives `zero_division`."""
     below = np.asarray(positives + predicted, np.float64)
     above = np.broadcast_to(2.0 * np.asarray(hits, np.float64), below.shape)
     value = np.full(below.shape, zero_division)
@@ -24,7 +24,7 @@ def f_from_counts(hits: Any, positives: Any, predicted: Any, zero_division: floa
 
 
 def check_average(average: Any) -> Average:
-    """Return how F is averaged."""
+    """Return `average` after checking it."""
     for known in AVERAGES:
         if average == known:
             return known  # type: ignore[return-value]  # it is one of the three
@@ -32,19 +32,19 @@ def check_average(average: Any) -> Average:
 
 
 def check_zero_division(zero_division: Any) -> float:
-    """Return the F-measure of a label, or row, with neither true nor predicted pairs."""
+    """Return `zero_division` as a float after checking that it is 0 or 1."""
     if zero_division not in {0, 1}:
         raise ParameterError(f"zero_division={zero_division!r}: expected 0 or 1")
     return float(zero_division)
 
 
 def check_common(common: bool | None, average: Average, default: bool) -> bool:
-    """Return whether all labels share a threshold; None is the default, or what is possible."""
+    """Return whether all labels share a threshold; None selects the default for the average."""
     if average == "macro":
         return default if common is None else bool(common)
     if common is False:
         raise ParameterError(
-            f"common=False: the {average}-averaged F-measure is tuned by a common threshold, "
+            f"common=False: the {average}-averaged F-measure is tuned with a common threshold, "
             "which is optimal for it; expected common=True or average='macro'"
         )
     return True

@@ -15,29 +15,29 @@ from labelgrove.tuning._pairs import FloatArray, read_pairs
 from labelgrove.tuning._thresholds import Thresholds, as_default
 
 START_A, START_B = 5.0, 50.0
-"""A threshold of 0.1, worth 50 true or predicted rows: near the best on the sets measured."""
+"""A threshold of 0.1 that counts as 50 true or predicted rows: near-optimal on measured data."""
 
 
 class OFO:
     """Tune a threshold for every label from a stream: tau_j = a_j / b_j, half its online F.
 
-    Memory is proportional to the number of labels. Rows may come in any batches, and new labels
-    at any time; the result is the same, to the last bit.
+    Memory is proportional to the number of labels. Rows may arrive in batches of any size, and
+    new labels at any time; the result is the same, to the last bit.
 
     Parameters
     ----------
     n_labels : int
-        How many labels there are so far; a wider matrix brings more.
+        Initial number of labels; a wider matrix adds more.
     a, b : float or array-like of shape (n_labels,)
-        What a_j and b_j begin with; a / b is the threshold of a label not seen yet, and b is how
-        many true or predicted rows that is worth.
+        Initial values of a_j and b_j: a / b is the threshold of a label not seen yet, and b the
+        number of true or predicted rows that this prior counts as.
     lower : float or array-like of shape (n_labels,), optional
-        Thresholds lie above. None: nu_j = pi_j / (pi_j + 1), with the share of the rows so far as
-        pi_j; see `lower_bounds` where the shares are known beforehand.
+        Exclusive lower bound on the thresholds. None: nu_j = pi_j / (pi_j + 1), where pi_j is the
+        label's share of the rows so far. If the shares are known beforehand, see `lower_bounds`.
     upper : float
-        Thresholds do not lie above.
+        Upper bound on the thresholds.
     zero_division : {0, 1}
-        Online F-measure of a label that was nowhere true and nowhere predicted.
+        Online F-measure of a label that was never true and never predicted.
 
     Attributes
     ----------
@@ -51,8 +51,8 @@ class OFO:
 
     Notes
     -----
-    b_j grows by at least 2 whenever a_j grows by 1, so tau_j never exceeds 1/2 if it begins below.
-    The upper bound matters only to thresholds that begin above.
+    b_j grows by at least 2 whenever a_j grows by 1, so tau_j never exceeds 1/2 if it starts below.
+    The upper bound matters only for thresholds that start above it.
 
     Examples
     --------
@@ -85,28 +85,28 @@ class OFO:
 
     @property
     def n_labels(self) -> int:
-        """Labels seen, or announced."""
+        """Number of labels seen or declared."""
         return len(self._counts.hits)
 
     @property
     def a(self) -> FloatArray:
-        """a_j of every label as it stands (Equation 7), shape (n_labels,)."""
+        """Current a_j of every label (Equation 7), shape (n_labels,)."""
         return self._rule.a + self._counts.hits
 
     @property
     def b(self) -> FloatArray:
-        """b_j of every label as it stands (Equation 7), shape (n_labels,)."""
+        """Current b_j of every label (Equation 7), shape (n_labels,)."""
         return self._rule.b + (self._counts.positives + self._counts.predicted)
 
     def update(self, Y: Any, scores: Any) -> Self:
-        """Predict every row with the thresholds as they then are, and count how right that was.
+        """Predict every row with the thresholds of that moment, and count the outcomes.
 
         Parameters
         ----------
         Y : sparse or dense 0/1 matrix, shape (n, m)
             Columns beyond `n_labels` are new labels.
         scores : sparse or dense matrix of probabilities, shape (n, m)
-            Those below ``floor(n)`` may be left out.
+            Scores below ``floor(n)`` may be omitted.
 
         Returns
         -------
@@ -115,7 +115,7 @@ class OFO:
         Raises
         ------
         DataError
-            If they cannot be used; the message names the place. Nothing is learnt.
+            If the input cannot be used; the message names the place. Nothing is learnt.
         """
         runs, n_rows, n_labels = read_pairs(Y, scores)
         if n_labels < self.n_labels:
@@ -128,17 +128,17 @@ class OFO:
         return self
 
     def thresholds(self) -> FloatArray:
-        """Return tau_j of every label as it stands, shape (n_labels,)."""
+        """Return the current tau_j of every label, shape (n_labels,)."""
         return self._taus(0)
 
     def floor(self, n_rows: int = 1) -> FloatArray:
-        """Return the least score of every label that can matter in the next rows.
+        """Return the smallest score of every label that can matter in the next rows.
 
         Parameters
         ----------
         n_rows : int
-            How many rows are to come before this is asked again. Thresholds move little in few
-            rows, so that small batches need few scores.
+            Number of rows before the next call. Thresholds move little over a few rows, so small
+            batches need few scores.
 
         Returns
         -------
@@ -147,7 +147,7 @@ class OFO:
         return self._taus(max(n_rows - 1, 0))
 
     def finish(self) -> Thresholds:
-        """Return the thresholds as they stand, and the online F-measure."""
+        """Return the current thresholds and the online F-measure."""
         counts = self._counts
         online_f = f_from_counts(counts.hits, counts.positives, counts.predicted, self._zero)
         score = float(online_f.mean()) if len(online_f) else 0.0
@@ -163,13 +163,13 @@ class OFO:
         return np.broadcast_to(tau, (self.n_labels,)).copy()
 
     def _grown(self, n_labels: int) -> Counts:
-        """A copy of the counts, so that a call that fails, or is stopped, has done nothing."""
+        """Return a copy of the counts, so that a failed or interrupted call has no effect."""
         rule = self._rule
         for name, given in (("a", rule.a), ("b", rule.b), ("lower", rule.lower)):
             if given is not None and len(given) > 1 and len(given) < n_labels:
                 raise DataError(
                     f"there are {n_labels} labels, but {name} was given for {len(given)}; "
-                    "expected one number for all where labels are to come"
+                    "expected one number for all if labels may be added"
                 )
         return self._counts.grown(n_labels)
 

@@ -12,19 +12,19 @@ from labelgrove.tuning._bounds import clip
 from labelgrove.tuning._pairs import BoolArray, FloatArray, IntArray, Pairs, grouped
 
 _FEW_LABELS = 32
-"""For fewer labels than this, stepping through them one by one is faster than a round of all."""
+"""With fewer labels than this, stepping through them one by one is faster than in rounds."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """How a threshold follows from counts.
+    """Rule that computes a threshold from counts.
 
     Attributes
     ----------
     a, b : ndarray of float64, shape (1,) or (m,)
-        What the paper's a_j and b_j begin with.
+        Initial values of the paper's a_j and b_j.
     lower : ndarray of float64, shape (1,) or (m,), or None
-        Thresholds lie above; None for nu_j of the rows so far.
+        Exclusive lower bound on thresholds; None for nu_j of the rows so far.
     upper : float
     """
 
@@ -34,7 +34,7 @@ class Rule:
     upper: float
 
     def of(self, labels: Any) -> Rule:
-        """The rule for some labels, given by ids or a slice."""
+        """Return the rule for some labels, given by ids or a slice."""
 
         def part(values: FloatArray) -> FloatArray:
             return values if len(values) == 1 else values[labels]
@@ -45,16 +45,16 @@ class Rule:
     def thresholds(
         self, hits: Any, positives: Any, predicted: Any, rows: Any, ahead: int = 0
     ) -> FloatArray:
-        """tau_j = a_j / b_j (Equation 8), within the bounds.
+        """Return tau_j = a_j / b_j (Equation 8), within the bounds.
 
         Parameters
         ----------
         hits, positives, predicted : ndarray of int64, shape (m,)
-            Rows where the label was true and predicted, true, and predicted.
+            Number of rows where the label was true and predicted, true, and predicted.
         rows : int or ndarray of int64, shape (m,)
-            Rows seen.
+            Number of rows seen.
         ahead : int
-            Return the least that the threshold can be after that many more rows.
+            Return the smallest possible threshold after that many more rows.
         """
         tau = (self.a + hits) / (self.b + (positives + predicted + ahead))
         if self.lower is not None:
@@ -68,7 +68,7 @@ class Rule:
 class Counts:
     """OFO's state, by label: a_j = a + hits and b_j = b + positives + predicted.
 
-    Whole numbers, so that the result does not depend on the order of addition.
+    The counts are integers, so the result does not depend on the order of addition.
     """
 
     hits: IntArray
@@ -88,17 +88,17 @@ class Counts:
         self.predicted[labels] = other.predicted
 
     def grown(self, n_labels: int) -> Counts:
-        """The same with more labels."""
+        """Return a copy with more labels."""
         wider = Counts.zeros(n_labels)
         wider.put(slice(0, len(self.hits)), self)
         return wider
 
 
 def step_through(pairs: Pairs, counts: Counts, rule: Rule, rows_before: int) -> None:
-    """Let every label see its pairs in order of row; `counts` is changed in place.
+    """Process every label's pairs in row order; `counts` is changed in place.
 
-    Labels are independent, so the r-th pairs of all labels are processed together, round by round;
-    labels with many pairs are finished one by one.
+    Labels are independent, so the r-th pairs of all labels are processed together, round by round.
+    The few labels with many pairs are finished one by one.
     """
     order, starts = grouped(pairs.label, len(counts.hits))
     events = _Events(
@@ -110,7 +110,7 @@ def step_through(pairs: Pairs, counts: Counts, rule: Rule, rows_before: int) -> 
     longest_first, begin = length[labels], starts[labels]
     mine, ours = counts.of(labels), rule.of(labels)
     rounds = int(longest_first[_FEW_LABELS]) if len(labels) > _FEW_LABELS else 0
-    # How many labels have more than r pairs.
+    # Number of labels with more than r pairs.
     more_than = np.searchsorted(-longest_first, -np.arange(rounds))
     for r, many in enumerate(more_than.tolist()):
         _round(events, begin[:many] + r, mine.of(slice(0, many)), ours.of(slice(0, many)))
@@ -123,7 +123,7 @@ def step_through(pairs: Pairs, counts: Counts, rule: Rule, rows_before: int) -> 
 
 @dataclass(frozen=True)
 class _Events:
-    """Pairs in order of label, and of row within one; `seen` is the number of rows before."""
+    """Pairs in order of label and row; `seen` is the number of earlier rows."""
 
     score: FloatArray
     truth: BoolArray
@@ -131,7 +131,7 @@ class _Events:
 
 
 def _round(events: _Events, at: IntArray, counts: Counts, rule: Rule) -> None:
-    """One pair of each of many labels; `counts` are views."""
+    """Process one pair of each of many labels; `counts` are views."""
     truth = events.truth[at]
     tau = rule.thresholds(counts.hits, counts.positives, counts.predicted, events.seen[at])
     reached = events.score[at] >= tau
@@ -142,7 +142,7 @@ def _round(events: _Events, at: IntArray, counts: Counts, rule: Rule) -> None:
 
 
 def _one_label(events: _Events, part: slice, counts: Counts, rule: Rule) -> None:
-    """All pairs of one label; `counts` are views of one element."""
+    """Process all pairs of one label; `counts` are views of one element."""
     a, b, upper = float(rule.a[0]), float(rule.b[0]), rule.upper
     fixed = None if rule.lower is None else math.nextafter(float(rule.lower[0]), math.inf)
     hits, positives, predicted = (

@@ -1,4 +1,4 @@
-"""The pairs of example and label that matter to tuning: those with a score, and the true ones."""
+"""The (row, label) pairs that matter for tuning: those with a score, and the true ones."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
 CHUNK = 2_000_000
-"""Pairs looked at together: what bounds the memory beside that of the data."""
+"""Number of pairs processed together; this bounds the memory needed in addition to the data."""
 
-_ROUNDING = 1e-6  # float32 arithmetic may end this far above 1
+_ROUNDING = 1e-6  # float32 arithmetic may exceed 1 by this much
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Pairs of a few rows, in order of row; all others are neither true nor have a score.
+    """Pairs of some rows, in row order; all other pairs are neither true nor have a score.
 
     Attributes
     ----------
     first_row, n_rows : int
-        The rows that the pairs come from; some may have none.
+        The range of rows covered; some may have no pairs.
     row, label : ndarray of int64, shape (p,)
-        Rows count from 0, the first of the matrix.
+        Rows are numbered from the start of the matrix.
     score : ndarray of floats, shape (p,)
-        0 where a true label has no score.
+        0 if a true label has no score.
     truth : ndarray of bool, shape (p,)
     """
 
@@ -47,14 +47,14 @@ class Pairs:
 
 
 def read_pairs(Y: Any, scores: Any, *, chunk: int = CHUNK) -> tuple[Iterator[Pairs], int, int]:
-    """Check true labels and scores, and give their pairs in runs of whole rows.
+    """Check true labels and scores, and return their pairs in runs of whole rows.
 
     Parameters
     ----------
     Y : sparse or dense 0/1 matrix, shape (n, m)
     scores : sparse or dense matrix of probabilities, shape (n, m)
     chunk : int
-        About how many pairs a run has; it has at least one row.
+        Approximate number of pairs per run; a run has at least one row.
 
     Returns
     -------
@@ -64,7 +64,7 @@ def read_pairs(Y: Any, scores: Any, *, chunk: int = CHUNK) -> tuple[Iterator[Pai
     Raises
     ------
     DataError
-        If the two cannot be used; the message names row and column.
+        If the input cannot be used; the message names row and column.
     """
     y_ends, y_label, n_labels = read_indicator(Y)
     shape = (len(y_ends) - 1, n_labels)
@@ -80,7 +80,7 @@ def read_indicator(Y: Any) -> tuple[IntArray, IntArray, int]:
 
 
 def read_scores(scores: Any, shape: tuple[int, int]) -> tuple[IntArray, IntArray, npt.NDArray[Any]]:
-    """Return indptr, columns and values of the scores above 0, columns rising in every row."""
+    """Return indptr, columns and values of the scores above 0, with sorted columns in every row."""
     if issparse(scores):
         if scores.ndim != 2:
             raise DataError(f"scores has {scores.ndim} dimension(s): expected (n, m)")
@@ -143,7 +143,7 @@ def _runs(
 ) -> Iterator[Pairs]:
     y_ends, y_label = truth
     s_ends, s_label, score = scored
-    # Each row counts as one more, so that a run of empty rows ends too.
+    # Each row counts as one extra pair, so that a run of empty rows ends too.
     ends = y_ends + s_ends + np.arange(len(y_ends))
     first, n_rows = 0, len(ends) - 1
     while first < n_rows:
@@ -170,7 +170,7 @@ def _join(
     score: npt.NDArray[Any],
     n_labels: int,
 ) -> Pairs:
-    """Unite true labels and scores of some rows."""
+    """Merge the true labels and scores of some rows."""
     n_rows = len(y_count)
     rows = np.arange(n_rows, dtype=np.int64)
     y_row, s_row = np.repeat(rows, y_count), np.repeat(rows, s_count)
@@ -195,9 +195,9 @@ def _join(
 
 
 def grouped(group: IntArray, n_groups: int) -> tuple[IntArray, IntArray]:
-    """Sort stably by a small number: the order, and where each group begins (n_groups + 1,).
+    """Sort stably by group; return the order and the start of each group, shape (n_groups + 1,).
 
-    SciPy's change from rows to columns is a counting sort, ten times faster than NumPy's.
+    SciPy's conversion from CSR to CSC is a counting sort, ten times faster than NumPy's sort.
     """
     one_row = (np.arange(len(group)), group, np.array([0, len(group)]))
     columns = csr_array(one_row, shape=(1, n_groups)).tocsc()

@@ -1,4 +1,4 @@
-"""What FTA and STO have in common: they look at all rows, then choose."""
+"""Common base of FTA and STO, which see all rows before they choose."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from labelgrove.tuning._thresholds import Thresholds
 
 
 class ThresholdSearch(ABC):
-    """Base of the tuners that choose thresholds when all rows have been shown.
+    """Base of the tuners that choose thresholds after seeing all rows.
 
-    Parameters are described by those; ``common_by_default`` is what ``common=None`` means for the
-    macro-averaged F-measure.
+    The subclasses document the parameters. ``common_by_default`` is the value of ``common=None``
+    for the macro-averaged F-measure.
     """
 
     common_by_default: bool
@@ -44,12 +44,12 @@ class ThresholdSearch(ABC):
         self._begin()
 
     def floor(self, n_rows: int = 1) -> FloatArray:  # noqa: ARG002 (OFO's depends on it)
-        """Return the least score of every label that matters in the next rows.
+        """Return the smallest score of every label that can matter in the next rows.
 
         Parameters
         ----------
         n_rows : int
-            Ignored: it matters to `OFO` only.
+            Ignored: only `OFO` uses it.
 
         Returns
         -------
@@ -59,13 +59,13 @@ class ThresholdSearch(ABC):
         return np.broadcast_to(least, (self.n_labels,)).copy()
 
     def update(self, Y: Any, scores: Any) -> Self:
-        """Look at some rows.
+        """Take a batch of rows into account.
 
         Parameters
         ----------
         Y : sparse or dense 0/1 matrix, shape (n, n_labels)
         scores : sparse or dense matrix of probabilities, shape (n, n_labels)
-            Those below `floor` may be left out.
+            Scores below `floor` may be omitted.
 
         Returns
         -------
@@ -74,7 +74,7 @@ class ThresholdSearch(ABC):
         Raises
         ------
         DataError
-            If they cannot be used; the message names the place. Nothing has been counted then.
+            If the input cannot be used; the message names the place. Nothing is counted.
         """
         runs, n_rows, n_labels = read_pairs(Y, scores)
         if n_labels != self.n_labels:
@@ -86,19 +86,19 @@ class ThresholdSearch(ABC):
 
     @abstractmethod
     def finish(self) -> Thresholds:
-        """Return the best thresholds; of equals the highest."""
+        """Return the best thresholds; ties go to the highest."""
 
     @abstractmethod
     def _begin(self) -> None:
-        """Prepare for counting, or keeping; all other parameters have been read."""
+        """Prepare the state; all other parameters have been set."""
 
     @abstractmethod
     def _least(self) -> float:
-        """The least threshold that can be chosen, before the bounds."""
+        """Return the smallest threshold that can be chosen, before clipping to the bounds."""
 
     @abstractmethod
     def _take(self, pairs: Pairs) -> None:
-        """Count, or keep, the pairs of some rows."""
+        """Count or store the pairs of some rows."""
 
     def _above_lower(self, pairs: Pairs) -> npt.NDArray[np.bool_]:
         bound = self._lower if self._lower.ndim == 0 else self._lower[pairs.label]

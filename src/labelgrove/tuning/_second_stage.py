@@ -1,7 +1,7 @@
-"""A second stage behind any ranking: scores made probabilities, and the best labels re-ranked.
+"""A second stage for any ranking: it calibrates scores and re-ranks the best labels.
 
-It learns from examples that the first stage has ranked without having learnt from them, one after
-another, and so knows at any time whether its ranking would have been better: only then is it used.
+It learns, one example at a time, from examples that the first stage ranked before learning from
+them. So it always knows whether its own ranking would have been better, and re-ranks only then.
 """
 
 from __future__ import annotations
@@ -19,72 +19,74 @@ FloatArray = npt.NDArray[np.float64]
 _WORDS = {"head": 0.0, "tail": 1.0}
 
 CANDIDATES = 10
-"""Labels of the first stage that are re-ranked, and whose places are told apart."""
+"""Number of the first stage's labels that are re-ranked, and whose places are distinguished."""
 
 PLACES = (1, 3, 5)
-"""k of the P@k that are to gain, on average."""
+"""The k of the P@k whose mean is to improve."""
 
 _MEMORY = 4096.0
-"""Examples after which what was learnt from one counts a third (1/e) as much."""
+"""Number of examples after which the weight of an example falls to 1/e."""
 
 _KEEP = 1 - 1 / _MEMORY
 
 _LEAST_KEPT = 2.0**-10
-"""What came first may count so much less than what comes next."""
+"""Lower limit on the factor by which a single step discounts earlier examples."""
 
 _SURE = 2.0
-"""Standard errors by which the ranking must have gained."""
+"""Number of standard errors by which the ranking must have improved."""
 
 _PRIOR = 1.0
-"""Of the precision of every weight."""
+"""Prior precision of every weight."""
 
 _INPUTS = 3
 
 _FIRST, _STEP, _KNOTS = -8.0, 0.25, 65
 _AT = np.asarray(_FIRST + _STEP * np.arange(_KNOTS), np.float64)
 _TRUST = 2.0
-"""Labels that every knot of a `Calibration` begins with."""
+"""Number of prior labels at every knot of a `Calibration`."""
 
 _FALLS = np.asarray(0.25 * np.arange(17), np.float64)
-"""What a place may be worth."""
+"""Candidates for f, the effect of a place on the log-odds."""
 
 _SMALLEST = 1e-6
-"""How near 0 or 1 a share at a knot may come."""
+"""Minimum distance of the share at a knot from 0 and 1."""
 
 _TILT = 1e-3
-"""Least rise of the log-odds from knot to knot: what was ranked stays so."""
+"""Minimum rise of the log-odds from knot to knot, which preserves the ranking."""
 
 
 class Calibration:
-    """What share of labels with a certain score, in a certain place, is right, learnt by counting.
+    """The share of labels with a given score and place that are right, learnt by counting.
 
-    Of labels with the same score those are right less often that others of the same example
-    precede. So a label that has p before it counts as one without whose log-odds are less by
-    f ln(1 + p); f is what makes outcomes most certain where these log-odds are known. Shares are
-    then counted at the two knots next to them, are made to rise (pool adjacent violators), and lie
-    on straight lines between knots. Beyond the outermost knots log-odds are shifted. It begins as
-    the identity.
+    Of labels with the same score, those further down the ranking of their example are right less
+    often. A label with p labels before it is treated as a top label whose log-odds are lower by
+    f ln(1 + p); f is chosen to minimise the entropy of the outcomes given these log-odds. Labels
+    are counted at the two nearest knots, and the shares of right ones are made monotone (pool
+    adjacent violators) and interpolated linearly as log-odds. Beyond the outermost knots the
+    log-odds are shifted. A new calibration is the identity.
 
     Parameters
     ----------
     places : int
-        How many places are told apart, the last one holding all others; 1 for none.
+        Number of places to distinguish, the last one standing for all later places too; 1 for
+        none.
     """
 
     def __init__(self, places: int = 1) -> None:
         self.counts = np.zeros((places, _KNOTS))
         self.hits = np.zeros((places, _KNOTS))
-        self.weight = 1.0  # of the newest example, from 1 to 2: older ones keep what they had
+        self.weight = 1.0  # of the newest example, in [1, 2): it grows instead of decaying counts
         self._fitted: tuple[float, FloatArray] | None = None
 
     def add(
         self, logits: FloatArray, right: npt.NDArray[np.bool_], keeps: npt.NDArray[np.float64]
     ) -> None:
-        """Count labels (n, k) of n examples, the best first; NaN where there is none.
+        """Count labels (n, k) of n examples, best first; NaN means no label.
 
-        What was counted before an example counts ``keeps`` as much from there on.
+        Each example first multiplies the weight of all earlier counts by its ``keeps``.
         """
-        # All is added up label by label, and scaled by powers of 2 alone: any cut gives the same.
+        # Labels are added one by one and scaled only by powers of 2, so the result does not depend
+        # on how the examples are batched.
         grown = np.concatenate([[self.weight], 1 / np.clip(keeps, _LEAST_KEPT, _KEEP)])
         weights = np.cumprod(grown)
         row, place = np.nonzero(~np.isnan(logits))
@@ -101,16 +103,16 @@ class Calibration:
         self._fitted = None
 
     def __call__(self, logits: FloatArray, places: npt.NDArray[np.int64] | int = 0) -> FloatArray:
-        """Probabilities of labels with these log-odds that have so many before them."""
+        """Return the probabilities of labels with these log-odds at these places."""
         fall, curve = self.fitted()
         return _sigmoid(_along(logits - fall * _depth(places, len(self.counts)), _AT, curve))
 
     def inverse(self, probabilities: FloatArray) -> FloatArray:
-        """Log-odds that have these probabilities in the first place."""
+        """Return the log-odds that give these probabilities at the first place."""
         return _along(_logit(probabilities), self.fitted()[1], _AT)
 
     def fitted(self) -> tuple[float, FloatArray]:
-        """What a place is worth, and the log-odds at the knots."""
+        """Return f, the effect of a place, and the log-odds at the knots."""
         if self._fitted is None:
             falls = _FALLS[: 1 if len(self.counts) == 1 else None]
             counts, hits = self._by_fall(falls)
@@ -122,7 +124,7 @@ class Calibration:
         return self._fitted
 
     def _by_fall(self, falls: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Counts and hits at the knots, for every worth of a place."""
+        """Return counts and hits at the knots, for every candidate for f."""
         depth = _depth(np.arange(len(self.counts)), len(self.counts))
         low, share = _between_knots(_AT - falls[:, np.newaxis, np.newaxis] * depth[:, np.newaxis])
         knot = low + _KNOTS * np.arange(len(falls))[:, np.newaxis, np.newaxis]
@@ -139,11 +141,12 @@ class Calibration:
 class SecondStage:
     """Calibration and re-ranking of the best labels of a first stage.
 
-    A label's probability is a logistic regression on the log-odds that the first stage gives it,
-    and on the cosine of the example to the label's centroid; it begins as the first stage's own,
-    learns by Newton's steps, and is calibrated. Labels are ranked by what they are expected to add
-    to the measure aimed at: their probability times (1 - t) + t q, q the label's inverse propensity
-    (Jain et al. 2016), which is best for P@k with t = 0 and for PSP@k with t = 1.
+    A label's probability comes from a logistic regression on its log-odds in the first stage and
+    on the cosine between the example and the label's centroid. The regression starts as the
+    identity, learns by Newton steps, and its output is calibrated. Labels are ranked by their
+    expected contribution to the target measure: their probability times (1 - t) + t q, where q is
+    the label's inverse propensity (Jain et al. 2016). This is optimal for P@k with t = 0 and for
+    PSP@k with t = 1.
 
     Parameters
     ----------
@@ -157,11 +160,11 @@ class SecondStage:
         self.precision = _PRIOR * np.eye(_INPUTS)
         self.first, self.second = Calibration(CANDIDATES), Calibration()
         self.examples = 0
-        self.gain = np.zeros(2)  # of the ranking: sum and sum of squares
+        self.gain = np.zeros(2)  # gain of the ranking: sum and sum of squares
 
     @classmethod
     def of(cls, second_stage: Any) -> Self | None:
-        """The stage that an estimator's parameter asks for."""
+        """Create the stage for an estimator's ``second_stage`` parameter."""
         match second_stage:
             case None:
                 return None
@@ -178,12 +181,12 @@ class SecondStage:
 
     @property
     def reranks(self) -> bool:
-        """Whether re-ranking has been seen to gain, by two standard errors."""
+        """Whether re-ranking has improved the measure by more than two standard errors."""
         return self.tail is not None and bool(self.gain[0] > _SURE * np.sqrt(self.gain[1]))
 
     def report(self) -> dict[str, Any]:
-        """How many examples were seen, and what the ranking has gained on average."""
-        n = -_MEMORY * np.expm1(self.examples * np.log1p(-1 / _MEMORY))  # as they count today
+        """Return the number of examples seen and the mean gain of the ranking."""
+        n = -_MEMORY * np.expm1(self.examples * np.log1p(-1 / _MEMORY))  # sum of their weights
         gain, error = self.gain[0] / max(n, 1.0), np.sqrt(self.gain[1]) / max(n, 1.0)
         return {
             "examples": self.examples,
@@ -193,7 +196,7 @@ class SecondStage:
         }
 
     def merit(self, inverse_propensity: FloatArray) -> FloatArray:
-        """What a label is worth where it is right."""
+        """Return the gain from each label if it is right."""
         tail = self.tail or 0.0
         return (1 - tail) + tail * inverse_propensity
 
@@ -205,15 +208,15 @@ class SecondStage:
         right: npt.NDArray[np.bool_],
         keeps: npt.NDArray[np.float64],
     ) -> None:
-        """Learn from the first stage's best labels of examples, the best first.
+        """Learn from the first stage's best labels for some examples, best first.
 
         Parameters
         ----------
         probabilities, cosines, inverse_propensity, right : arrays (n, k)
             Probabilities are NaN where there is no label.
         keeps : array (n,)
-            How much what was learnt before says of the first stage as it is by now: along a
-            stream, the square of the share of it that the first stage had learnt from by then.
+            Factors that discount earlier observations, which describe an earlier first stage: on a
+            stream, the squared ratio of the numbers of examples it had learnt from, then and now.
         """
         self.examples += len(keeps)
         given = probabilities.astype(np.float64)
@@ -233,7 +236,7 @@ class SecondStage:
     def _learn(
         self, inputs: FloatArray, merit: FloatArray, right: npt.NDArray[np.bool_]
     ) -> FloatArray:
-        """Judge the ranking of one example, then learn from it; its log-odds before that."""
+        """Judge the ranking of one example, then learn from it; return its log-odds from before."""
         logits = self._logits(inputs)
         found = _sigmoid(logits)
         order = np.argsort(-found * merit, kind="stable")
@@ -251,11 +254,11 @@ class SecondStage:
     def calibrated(
         self, probabilities: npt.NDArray[np.float32], places: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.float32]:
-        """Probabilities for the first stage's, of labels that so many others precede."""
+        """Return calibrated probabilities for the first stage's, of labels at these places."""
         return self.first(_logit(probabilities.astype(np.float64)), places).astype(np.float32)
 
     def uncalibrated(self, thresholds: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """Thresholds of the first stage that no label misses which reaches these."""
+        """Return first-stage thresholds that are reached by every label that reaches these."""
         inside = (thresholds > 0) & (thresholds <= 1)
         least = thresholds.copy()
         logits = self.first.inverse(thresholds[inside].astype(np.float64)) - _TILT
@@ -265,7 +268,7 @@ class SecondStage:
     def rescored(
         self, probabilities: npt.NDArray[np.float32], cosines: npt.NDArray[np.float32]
     ) -> FloatArray:
-        """Probabilities of the best labels; arrays (n, k), NaN where there is none."""
+        """Return new probabilities of the best labels; arrays (n, k), NaN where there is none."""
         inputs = self._inputs(probabilities.astype(np.float64), cosines.astype(np.float64))
         return self.second(self._logits(inputs))
 
@@ -274,12 +277,12 @@ class SecondStage:
         return np.stack([logits, np.ones_like(logits), cosines])
 
     def _logits(self, inputs: FloatArray) -> FloatArray:
-        # Not a matrix product: a label's score must not depend on those beside it.
+        # Not a matrix product: a label's score must not depend on its neighbours.
         a, b, c = self.weights.tolist()
         return np.asarray(a * inputs[0] + b * inputs[1] + c * inputs[2])
 
     def to_array(self) -> FloatArray:
-        """Everything that it is, as numbers."""
+        """Return the complete state as an array."""
         return np.concatenate(
             [
                 [np.nan if self.tail is None else self.tail, self.examples],
@@ -296,25 +299,25 @@ class SecondStage:
 
     @classmethod
     def from_array(cls, kept: npt.NDArray[Any]) -> Self:
-        """What :meth:`to_array` gave.
+        """Restore a stage from the output of :meth:`to_array`.
 
         Raises
         ------
         ValueError
-            If anything does not hold that must.
+            If the array violates an invariant.
         """
         stage = cls(None)
         calibrations = stage.first, stage.second
         sizes = [1, 1, 2, _INPUTS, _INPUTS**2]
         sizes += [size for one in calibrations for size in (1, one.counts.size, one.hits.size)]
         if kept.dtype != np.float64 or kept.shape != (sum(sizes),):
-            raise ValueError("a second stage has too many numbers, too few, or of a wrong type")
+            raise ValueError("a second stage has too many or too few numbers, or the wrong type")
         parts = np.split(np.array(kept), np.cumsum(sizes)[:-1])
         if not all(np.isfinite(part).all() for part in parts[1:]):
             raise ValueError("a second stage holds a number that is not finite")
         tail, examples = float(parts[0][0]), float(parts[1][0])
         if not (np.isnan(tail) or 0 <= tail <= 1) or examples != int(examples) or examples < 0:
-            raise ValueError("a second stage aims at what it cannot, or has seen what cannot be")
+            raise ValueError("a second stage has an invalid tail or number of examples")
         precision = parts[4].reshape(_INPUTS, _INPUTS)
         stage.tail = None if np.isnan(tail) else tail
         stage.examples, stage.precision = int(examples), precision
@@ -323,17 +326,17 @@ class SecondStage:
             calibrations, (parts[5:8], parts[8:11]), strict=True
         ):
             if not 1 <= weight[0] < 2 or not ((hits >= 0) & (hits <= counts * (1 + 1e-9))).all():
-                raise ValueError("a second stage has counted more hits than labels, or none at all")
+                raise ValueError("a second stage has an invalid weight, or more hits than labels")
             one.weight = float(weight[0])
             one.counts, one.hits = counts.reshape(-1, _KNOTS), hits.reshape(-1, _KNOTS)
         definite = (np.linalg.eigvalsh(precision) > 0).all() and (precision == precision.T).all()
         if stage.gain[1] < 0 or not definite:
-            raise ValueError("a second stage has weights that cannot be learnt")
+            raise ValueError("a second stage has an invalid gain or precision matrix")
         return stage
 
 
 def _worth_of_places(k: int) -> FloatArray:
-    """How much a hit counts in each place, in the mean of the P@k."""
+    """Return the weight of a hit at each place, in the mean of the P@k."""
     places = np.zeros(k)
     for most in PLACES:
         places[:most] += 1 / (most * len(PLACES))
@@ -341,7 +344,7 @@ def _worth_of_places(k: int) -> FloatArray:
 
 
 def _rising(values: FloatArray, weights: FloatArray) -> FloatArray:
-    """The rising sequence nearest to values, in weighted squares: pool adjacent violators."""
+    """Weighted isotonic regression (pool adjacent violators)."""
     pools: list[tuple[float, float, int]] = []
     for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
         pool = (value, weight, 1)
@@ -356,19 +359,19 @@ def _rising(values: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 def _between_knots(x: FloatArray) -> tuple[npt.NDArray[np.int64], FloatArray]:
-    """The knot below, and how far it is to the next one."""
+    """Return the knot below, and the relative position between it and the next knot."""
     at = np.clip((x - _FIRST) / _STEP, 0, _KNOTS - 1)
     low = np.minimum(at.astype(np.int64), _KNOTS - 2)
     return low, at - low
 
 
 def _depth(places: npt.NDArray[np.int64] | int, n_places: int) -> FloatArray:
-    """In what a place is measured."""
+    """Return ln(1 + place), the scale on which places count."""
     return np.log1p(np.minimum(places, n_places - 1))
 
 
 def _along(x: FloatArray, knots: FloatArray, values: FloatArray) -> FloatArray:
-    """Linear interpolation, going on with slope 1 beyond the knots."""
+    """Interpolate linearly, and extrapolate with slope 1 beyond the knots."""
     inside: FloatArray = np.clip(x, knots[0], knots[-1])
     return np.asarray(np.interp(inside, knots, values) + (x - inside))
 

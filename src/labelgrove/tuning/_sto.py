@@ -16,25 +16,25 @@ from labelgrove.tuning._thresholds import Thresholds, as_default
 
 
 class STO(ThresholdSearch):
-    """Find the best thresholds on the data: every score is tried.
+    """Find the best thresholds on the data by trying every score.
 
-    Scores above the lower bound are kept and sorted at the end. Where a label is rare, the best
-    threshold on these data may be far from the best on others; `FTA` and `OFO` vary less.
+    Scores above the lower bound are kept and sorted at the end. For a rare label, the best
+    threshold on these data may be far from the best on other data; `FTA` and `OFO` vary less.
 
     Parameters
     ----------
     n_labels : int
     average : {"macro", "micro", "instance"}
-        The F-measure to be maximised.
+        The F-measure to maximise.
     common : bool, optional
         One threshold for all labels, or one for each, which is the default for "macro".
     lower : float or array-like of shape (n_labels,)
-        Kappa of Algorithm 1: thresholds lie above, and other scores are not looked at; see
-        `lower_bounds`.
+        Kappa of Algorithm 1, an exclusive lower bound on the thresholds; scores that do not exceed
+        it are ignored. See `lower_bounds`.
     upper : float
-        Thresholds do not lie above; infinity allows that nothing is predicted.
+        Upper bound on the thresholds; infinity allows predicting nothing.
     zero_division : {0, 1}
-        F-measure of a label (or row) that is nowhere true and nowhere predicted.
+        F-measure of a label (or row) that is never true and never predicted.
 
     Raises
     ------
@@ -62,12 +62,12 @@ class STO(ThresholdSearch):
         group = {"macro": pairs.label, "micro": np.zeros_like(row), "instance": row}[self._average]
         self._positives.append(group[pairs.truth])
         there = self._above_lower(pairs)
-        # Scores above the upper bound are always predicted, like those at the bound.
+        # Scores above the upper bound are always predicted, like those equal to it.
         score = np.minimum(pairs.score[there].astype(np.float64), self._upper)
         self._kept.append(_Scored(group[there], score, pairs.truth[there]))
 
     def finish(self) -> Thresholds:
-        """Return the best thresholds; of equals the highest."""
+        """Return the best thresholds; ties go to the highest."""
         n_groups = {"macro": self.n_labels, "micro": 1, "instance": self._rows}[self._average]
         of_groups = np.concatenate([np.empty(0, np.int64), *self._positives])
         positives = np.bincount(of_groups, minlength=n_groups)
@@ -82,7 +82,7 @@ class STO(ThresholdSearch):
         return Thresholds(values, as_default(self._upper), "sto", self._average, score)
 
     def _one_for_all(self, sweep: _Sweep, f_of: FloatArray, nothing: FloatArray) -> Thresholds:
-        """Follow the mean of all groups' F while the threshold falls from score to score."""
+        """Track the mean F over all groups as the threshold falls from score to score."""
         before = np.concatenate(([0.0], f_of[:-1]))
         firsts = sweep.rank == 1
         before[firsts] = nothing[sweep.group[firsts]]
@@ -91,7 +91,7 @@ class STO(ThresholdSearch):
         gained = np.cumsum((f_of - before)[order]) / max(len(nothing), 1)
         start = float(nothing.mean()) if len(nothing) else 0.0
         ends = _run_ends(falling)
-        # To predict nothing is impossible where a score reaches the upper bound.
+        # Predicting nothing is impossible if a score reaches the upper bound.
         nothing_at_all = -1.0 if len(falling) and falling[0] >= self._upper else start
         reached = np.concatenate(([nothing_at_all], start + gained[ends]))
         best = int(np.argmax(reached))
@@ -102,7 +102,7 @@ class STO(ThresholdSearch):
 
 @dataclass(frozen=True)
 class _Scored:
-    """Pairs with a score, and the label or row whose F they count for."""
+    """Pairs with a score, and the label or row to whose F they contribute."""
 
     group: IntArray
     score: FloatArray
@@ -131,7 +131,7 @@ class _Scored:
 
 @dataclass(frozen=True)
 class _Sweep:
-    """Scores falling within each group; how many, and hits among them, up to and with each."""
+    """Scores, descending within each group, with running counts of pairs (`rank`) and hits."""
 
     group: IntArray
     score: FloatArray
@@ -146,12 +146,12 @@ def _best_of_each(
     values, best = np.full(len(nothing), upper), nothing.copy()
     if not len(f_of):
         return values, best
-    # A threshold takes all pairs of equal score; within such a run only its end counts.
+    # A threshold includes all pairs of equal score, so only the end of such a run counts.
     ends = _run_ends(sweep.score, sweep.group)
     group, score, f_of = sweep.group[ends], sweep.score[ends], f_of[ends]
     begins = np.flatnonzero(np.diff(group, prepend=-1))
     present = group[begins]
-    # Scores that reach the upper bound are predicted in any case.
+    # Scores that reach the upper bound are always predicted.
     forced = score[begins] >= upper
     best[present[forced]] = -1.0
     greatest = np.maximum.reduceat(f_of, begins)

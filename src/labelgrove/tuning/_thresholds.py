@@ -1,4 +1,4 @@
-"""What tuning returns."""
+"""The result of tuning."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ from labelgrove.tuning._pairs import FloatArray, read_scores
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Thresholds on the probabilities of labels: a label is predicted from its threshold on.
+    """Thresholds on the probabilities of labels, which predict a label if it reaches its threshold.
 
     A probability of 0, stored or not, is never a prediction.
 
     Attributes
     ----------
     values : ndarray of float64, shape (m,)
-        One threshold a label.
+        One threshold per label.
     default : float
-        For a label that tuning has not seen.
+        Threshold for labels that tuning has not seen.
     method : {"auto", "fta", "sto", "ofo"}
     average : {"macro", "micro", "instance"}
         The F-measure that was tuned.
     score : float
-        The F-measure on the tuning data; for "auto" of cross-fitted predictions; for "ofo" the
-        online one (Equation 6), of predictions made with the thresholds of their time.
+        The F-measure on the tuning data. For "auto", of cross-fitted predictions; for "ofo", the
+        online F-measure (Equation 6), of predictions made with the thresholds of that moment.
     candidates, candidate_scores : ndarray of float64, shape (k,), or None
-        For common thresholds by "fta": those that were tried, rising, and the F-measure of each.
+        For common thresholds from "fta": the candidates in increasing order, and their F-measures.
     single : float or None
-        For "auto": the best single threshold. If no thresholds of the labels' own are better, all
-        values are this one.
+        For "auto": the best single threshold. All values equal it if individual thresholds are no
+        better.
     single_figures, cross_fitted : SetFigures or None
-        For "auto": what the single threshold reaches on the tuning data, and what the method does
-        where each fifth of the rows is predicted by thresholds from the others.
+        For "auto": figures of the single threshold on the tuning data, and of the method when each
+        fifth of the rows is predicted with thresholds tuned on the others.
 
     Raises
     ------
     ParameterError
-        Values that are not one number each, or another field that cannot be.
+        If the values are not one number per label, or another field is invalid.
 
     Examples
     --------
@@ -99,12 +99,12 @@ class Thresholds:
         Raises
         ------
         DataError
-            If the scores cannot be used, or are not as many columns as there are thresholds.
+            If the scores cannot be used, or their number of columns is not that of the thresholds.
         """
         shape = np.shape(scores)
         if len(shape) != 2 or shape[1] != len(self.values):
             raise DataError(
-                f"scores has shape {shape}: expected {len(self.values)} columns, one a threshold"
+                f"scores has shape {shape}: expected {len(self.values)} columns, one per threshold"
             )
         ends, label, value = read_scores(scores, shape)
         reached = reaches(value, self.values[label])
@@ -114,5 +114,5 @@ class Thresholds:
 
 
 def as_default(threshold: float) -> float:
-    """Return a finite number that says the same: files keep no infinity, which no score reaches."""
+    """Return the threshold as a finite number, since model files cannot store infinity."""
     return min(float(threshold), float(np.finfo(np.float64).max))

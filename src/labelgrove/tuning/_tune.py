@@ -34,12 +34,12 @@ def tune_fta(
     Y : sparse or dense 0/1 matrix, shape (n, m)
         True labels.
     scores : sparse or dense matrix of probabilities, shape (n, m)
-        What is not stored is 0.
+        Entries that are not stored are 0.
     thresholds, average, common, upper, zero_division
         As for `FTA`.
     lower : float or array-like of shape (m,), optional
-        Thresholds lie above. None: nu_j (see `lower_bounds`), with the shares of `Y` as priors;
-        0 for the instance-averaged F-measure, for which no such bound is known.
+        Exclusive lower bound on the thresholds. None: nu_j (see `lower_bounds`), with the shares in
+        `Y` as priors; 0 for the instance-averaged F-measure, for which no such bound is known.
 
     Returns
     -------
@@ -113,15 +113,15 @@ def tune_ofo(
     upper: float = UPPER,
     zero_division: float = 0.0,
 ) -> Thresholds:
-    """Let thresholds follow the online F-measure (OFO; Jasinska et al. 2016, Algorithm 2).
+    """Tune thresholds by the online F-measure (OFO; Jasinska et al. 2016, Algorithm 2).
 
     Parameters
     ----------
     Y, scores, lower
-        As for `tune_fta`; rows are seen in their order.
+        As for `tune_fta`; rows are processed in order.
     a : float or array-like of shape (m,), optional
         As for `OFO`. None: b times the best common threshold that `tune_fta` finds on these data,
-        so that every label starts from what is best for all.
+        so that every label starts from the common optimum.
     b, upper, zero_division
         As for `OFO`.
 
@@ -157,7 +157,7 @@ def _searched(
 
 
 def _prepare(Y: Any, average: str, lower: npt.ArrayLike | None) -> tuple[int, npt.ArrayLike]:
-    """Number of labels, and the bounds given, or those that follow from the labels in Y."""
+    """Return the number of labels, and the given bounds or those implied by the labels in Y."""
     ends, labels, n_labels = read_indicator(Y)
     if lower is not None:
         return n_labels, lower

@@ -1,4 +1,4 @@
-"""What labels are called: names by language, notations, and what stands above them."""
+"""The names of labels: by language, with notations and broader concepts."""
 
 from labelgrove.vocabulary._read import read_vocabulary
 from labelgrove.vocabulary._vocabulary import Concept, Vocabulary

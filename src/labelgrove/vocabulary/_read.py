@@ -1,4 +1,4 @@
-"""Vocabularies from files: TSV, CSV, JSON lines, SKOS."""
+"""Reading of vocabularies from TSV, CSV, JSON lines and SKOS."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ Row = tuple[int, Concept]
 def read_vocabulary(
     path: str | os.PathLike[str], language: str | Iterable[str] | None = None
 ) -> Vocabulary:
-    r"""Read what labels are called.
+    r"""Read the names of labels from a file.
 
-    The name of the file says what it is, a .gz or .xz behind it left aside:
+    The extension of the file, before an optional .gz or .xz, determines the format:
 
-    - ``.tsv``, ``.txt``: ``id<TAB>label`` a line, or Annif's ``<uri><TAB>label``; what stands
-      behind a second tab is ignored, and so are empty lines.
-    - ``.csv``: a line of column names, ``id`` or ``uri``, ``label``, ``label_fi`` and so on for
-      each language, ``notation``, ``broader``; other columns are ignored.
+    - ``.tsv``, ``.txt``: lines of ``id<TAB>label``, or Annif's ``<uri><TAB>label``. Anything after
+      a second tab is ignored, and so are empty lines.
+    - ``.csv``: a line of column names: ``id`` or ``uri``, ``label``, ``label_fi`` and so on for
+      each language, ``notation``, ``broader``. Other columns are ignored.
     - ``.jsonl``, ``.json``, ``.ndjson``: objects with ``id`` (or ``uri``), ``label`` and
       ``alternative``, each a string or an object of language to string, ``notation`` and
-      ``broader``. Without an id the label is called by the number of its line from 0, as in
-      lbl.json of the Extreme Classification Repository, whose ``title`` is its name.
-    - ``.ttl``, ``.nt``: SKOS, which needs rdflib; concepts in the order of their IRIs, without
-      those that are ``owl:deprecated``.
+      ``broader``. Without an id, the id of the label is its line number from 0, as in lbl.json of
+      the Extreme Classification Repository, where ``title`` is the name.
+    - ``.ttl``, ``.nt``: SKOS, which needs rdflib. Concepts are sorted by IRI; those that are
+      ``owl:deprecated`` are omitted.
 
     Parameters
     ----------
     path : str or os.PathLike
     language : str or iterable of str, optional
-        Languages to show labels in, the best first, such as "fi". Other names are left out, but
-        for those of labels that have none in these languages. By default all are kept.
+        Languages in which to show labels, in order of preference, such as "fi". Names in other
+        languages are dropped, unless a label has none in these. By default all are kept.
 
     Returns
     -------
@@ -61,11 +61,11 @@ def read_vocabulary(
     OSError
         If the file cannot be opened.
     FileFormatError
-        If a line is malformed, an id occurs twice, or there is no concept at all.
+        If a line is malformed, an id occurs twice, or there are no concepts.
     ParameterError
-        If the name of the file does not tell what it is.
+        If the extension of the file is unknown.
     MissingDependencyError
-        If SKOS is to be read and rdflib is not installed.
+        If the format is SKOS and rdflib is not installed.
 
     Examples
     --------
@@ -92,17 +92,17 @@ def read_vocabulary(
     for line, concept in rows:
         if concept.id in lines:
             raise FileFormatError(
-                name, line, f"{shown(concept.id)} has been there, in line {lines[concept.id]}"
+                name, line, f"{shown(concept.id)} already occurs in line {lines[concept.id]}"
             )
         lines[concept.id] = line
         concepts.append(_in(languages, concept) if languages else concept)
     if not concepts:
-        raise FileFormatError(name, None, "holds no concept; expected at least one")
+        raise FileFormatError(name, None, "holds no concepts; expected at least one")
     return Vocabulary(concepts, languages)
 
 
 def _in(languages: Iterable[str], concept: Concept) -> Concept:
-    """Keep the names in these languages, or all where there is none in them."""
+    """Keep only the names in these languages, or all if there are none in them."""
     preferred = {name: concept.preferred[name] for name in languages if name in concept.preferred}
     others = {name: concept.alternative[name] for name in languages if name in concept.alternative}
     if not preferred and not others:
@@ -111,7 +111,7 @@ def _in(languages: Iterable[str], concept: Concept) -> Concept:
 
 
 def _lines(path: str) -> Iterator[tuple[int, str]]:
-    """Lines that are not empty, with their numbers."""
+    """Yield the non-empty lines with their numbers."""
     with ExitStack() as resources:
         source = LineSource(path, open_pieces(path, resources))
         for number, line in enumerate(decoded_lines(source), 1):
@@ -225,7 +225,7 @@ _READERS: dict[str, Callable[[str], Iterator[Row]]] = {
 
 
 def _skos(path: str) -> Iterator[Row]:
-    """Concepts of SKOS; their lines are their numbers."""
+    """Yield the concepts of a SKOS file; their line numbers are running numbers."""
     graph, names = read_graph(path, "read_vocabulary")
     skos, iri = names.SKOS, type(names.RDF.type)
     deprecated = {

@@ -15,20 +15,20 @@ from labelgrove._errors import DataError, ModelFileError
 
 @dataclass(frozen=True)
 class Concept:
-    """A label as a vocabulary describes it.
+    """The entry of a label in a vocabulary.
 
     Parameters
     ----------
     id : str
-        What the label is called in data and in models: a number, a code, a URI.
+        The label itself, as in data and models: a number, a code or a URI.
     preferred : mapping of str to str
-        Its name by language; the language is empty where the vocabulary does not say it.
+        Its name by language; the language is empty if the vocabulary does not state it.
     alternative : mapping of str to tuple of str
         Its other names by language.
     notation : str, optional
-        A short code for people, such as a class mark.
+        A short code for human readers, such as a class mark.
     broader : tuple of str
-        Ids of the concepts above it.
+        Ids of the broader concepts.
 
     Examples
     --------
@@ -44,21 +44,20 @@ class Concept:
 
 
 class Vocabulary:
-    """What labels are called; the labels themselves stay their ids.
+    """The names of labels, by id; models keep using the ids as labels.
 
     Parameters
     ----------
     concepts : iterable of Concept
-        Each id once.
+        Concepts with distinct ids.
     languages : iterable of str
-        Languages in which labels are shown, the best first. Where a label has no name in any of
-        them it is shown in whatever language it has one. By default the languages in the order in
-        which they come.
+        Languages in which to show labels, in order of preference. A label without a name in any of
+        them is shown in another language. By default all languages, in order of appearance.
 
     Raises
     ------
     DataError
-        If an id is empty or occurs twice, or a concept is none.
+        If an id is empty or occurs twice, or an item is not a Concept.
 
     Examples
     --------
@@ -74,11 +73,11 @@ class Vocabulary:
 
     def __init__(self, concepts: Iterable[Concept], languages: Iterable[str] = ()) -> None:
         self._concepts: dict[str, Concept] = {}
-        self._ids: dict[str, str] | None = None  # by name, once they are asked for
+        self._ids: dict[str, str] | None = None  # by name, computed on first use
         there: dict[str, None] = {}
         for concept in concepts:
             if not isinstance(concept, Concept):
-                raise DataError(f"vocabulary: {concept!r:.80} found; expected a Concept")
+                raise DataError(f"vocabulary: found {concept!r:.80}; expected a Concept")
             if not concept.id or concept.id in self._concepts:
                 what = "occurs twice" if concept.id else "is empty"
                 raise DataError(f"vocabulary: the id {concept.id!r:.80} {what}; expected it once")
@@ -91,12 +90,12 @@ class Vocabulary:
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """In which labels are shown, the best first."""
+        """Languages in which labels are shown, in order of preference."""
         return self._languages
 
     @property
     def named_in(self) -> tuple[str, ...]:
-        """All languages in which there are names, in the order in which they come."""
+        """All languages that have names, in order of appearance."""
         return self._there
 
     def __len__(self) -> int:
@@ -122,14 +121,14 @@ class Vocabulary:
         return f"<Vocabulary of {len(self)} concepts>"
 
     def name(self, label: Any, language: str | None = None) -> str | None:
-        """Give the name to show for a label, None where there is none.
+        """Return the name to show for a label, or None if it has none.
 
         Parameters
         ----------
         label : str or int
-            Its id; of a number the digits.
+            Its id; a number stands for its digits.
         language : str, optional
-            To be preferred to `languages`.
+            Takes precedence over `languages`.
 
         Returns
         -------
@@ -146,7 +145,7 @@ class Vocabulary:
         return None
 
     def called(self, label: Any) -> str:
-        """Give the name of a label with the label behind it, to be shown.
+        """Return the name of a label followed by the label itself, for display.
 
         Parameters
         ----------
@@ -160,7 +159,7 @@ class Vocabulary:
         return str(label) if name is None or name == str(label) else f"{name} ({label})"
 
     def id_of(self, name: str) -> str:
-        """Find the label that is called so: the one that has this preferred name in any language.
+        """Return the label that has this preferred name in any language.
 
         Parameters
         ----------
@@ -170,7 +169,7 @@ class Vocabulary:
         Returns
         -------
         str
-            The name itself if it is an id, or if no label or several are called so.
+            `name` itself if it is an id, or if no label or several labels have this name.
 
         Examples
         --------
@@ -190,7 +189,7 @@ class Vocabulary:
         return self._ids.get(name, name)
 
     def names(self, label: Any) -> tuple[str, ...]:
-        """All names of a label in the vocabulary's `languages`, the preferred ones first.
+        """Return all names of a label in the vocabulary's `languages`, the preferred ones first.
 
         Parameters
         ----------
@@ -199,7 +198,7 @@ class Vocabulary:
         Returns
         -------
         tuple of str
-            Each once; empty where there is none.
+            Each once; empty if there are none.
         """
         concept = self._concepts.get(str(label))
         if concept is None:
@@ -210,13 +209,13 @@ class Vocabulary:
         return tuple(dict.fromkeys(found))
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Return concepts as objects of JSON, which `read_vocabulary` reads as lines of a file.
+        """Return concepts as JSON objects, which `read_vocabulary` reads as lines of a file.
 
         Returns
         -------
         list of dict
-            Each with its ``id`` and, as far as there are any, ``label`` and ``alternative`` by
-            language, ``notation`` and ``broader``.
+            Each with its ``id`` and, if present, ``label`` and ``alternative`` by language,
+            ``notation`` and ``broader``.
 
         Examples
         --------
@@ -228,7 +227,7 @@ class Vocabulary:
     # --- in model files ------------------------------------------------------------------------
 
     def to_array(self) -> npt.NDArray[np.uint8]:
-        """Return it as an array of bytes that a model file can hold; see `from_array`.
+        """Return the vocabulary as an array of bytes for a model file; see `from_array`.
 
         Returns
         -------
@@ -242,7 +241,7 @@ class Vocabulary:
 
     @classmethod
     def from_array(cls, array: npt.NDArray[Any]) -> Vocabulary:
-        """Build the vocabulary that `to_array` gave, of a stranger's file perhaps.
+        """Build a vocabulary from the output of `to_array`, possibly from an untrusted file.
 
         Parameters
         ----------
@@ -255,7 +254,7 @@ class Vocabulary:
         Raises
         ------
         ModelFileError
-            If it is damaged.
+            If the array is damaged.
         """
         try:
             if array.dtype != np.uint8 or array.ndim != 1:
@@ -300,5 +299,5 @@ def _from_object(found: dict[str, Any]) -> Concept:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r:.40} is no string")
+        raise TypeError(f"{value!r:.40} is not a string")
     return value
