@@ -1,0 +1,126 @@
+#include "labelgrove/calibration.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "labelgrove/elementary.hpp"
+
+namespace labelgrove {
+namespace {
+
+constexpr std::size_t kBins = MarginCounts::kBins;
+constexpr double kRange = static_cast<double>(MarginCounts::kRange);
+constexpr double kBinsPerUnit = static_cast<double>(kBins) / (2.0 * kRange);
+
+// Fewer positives measure nothing.
+constexpr double kFewestPositives = 50.0;
+// Neighbouring bins are united until they hold this many positives and negatives each.
+constexpr double kFewestOfEach = 4.0;
+// Beyond the outermost points measured the probability approaches 0 and 1; at the end of the range it has this share of
+// its last distance left.
+constexpr double kLeftAtEnd = 0.25;
+
+double centre(std::size_t bin) { return (static_cast<double>(bin) + 0.5) / kBinsPerUnit - kRange; }
+
+struct Pool {
+  double positives = 0.0;
+  double size = 0.0;
+  double margins = 0.0;  // summed
+
+  void add(const Pool& other) {
+    positives += other.positives;
+    size += other.size;
+    margins += other.margins;
+  }
+};
+
+// Pool-adjacent-violators (Ayer et al. 1955) over groups of bins.
+std::vector<Pool> pools_of(const MarginCounts& counts) {
+  std::vector<Pool> pools;
+  Pool group;
+  for (std::size_t bin = 0; bin < kBins; ++bin) {
+    const auto positives = static_cast<double>(counts.positives()[bin]);
+    const double size = positives + static_cast<double>(counts.negatives()[bin]);
+    group.add({positives, size, size * centre(bin)});
+    const bool few = std::min(group.positives, group.size - group.positives) < kFewestOfEach;
+    if (group.size == 0.0 || (few && bin + 1 < kBins)) continue;
+    pools.push_back(group);
+    group = {};
+    while (pools.size() > 1) {
+      const Pool& last = pools.back();
+      Pool& before = pools[pools.size() - 2];
+      if (before.positives * last.size < last.positives * before.size) break;
+      before.add(last);
+      pools.pop_back();
+    }
+  }
+  return pools;
+}
+
+struct Point {
+  double margin;
+  double probability;
+};
+
+std::vector<Point> points_of(const std::vector<Pool>& pools) {
+  std::vector<Point> points{{-kRange, 0.0}};
+  for (const Pool& pool : pools) points.push_back({pool.margins / pool.size, (pool.positives + 0.5) / (pool.size + 1.0)});
+  points.front().probability = kLeftAtEnd * points[1].probability;
+  points.push_back({kRange, 1.0 - kLeftAtEnd * (1.0 - points.back().probability)});
+  return points;
+}
+
+}  // namespace
+
+void MarginCounts::add(float margin, bool positive) {
+  const float place = (margin + kRange) * static_cast<float>(kBinsPerUnit);
+  const auto bin = static_cast<std::size_t>(std::clamp(place, 0.0F, static_cast<float>(kBins - 1)));
+  ++(positive ? positives_ : negatives_)[bin];
+}
+
+void MarginCounts::add(const MarginCounts& other) { add(other.negatives_, other.positives_); }
+
+void MarginCounts::add(std::span<const std::uint64_t, kBins> negatives,
+                       std::span<const std::uint64_t, kBins> positives) {
+  for (std::size_t bin = 0; bin < kBins; ++bin) {
+    negatives_[bin] += negatives[bin];
+    positives_[bin] += positives[bin];
+  }
+}
+
+Calibration::Calibration(const MarginCounts& counts) : counts_(counts) {
+  double positives = 0.0;
+  for (const std::uint64_t count : counts.positives()) positives += static_cast<double>(count);
+  if (positives < kFewestPositives) {
+    for (std::size_t bin = 0; bin < kBins; ++bin) {
+      const double loss = std::max(0.0, 1.0 - centre(bin));
+      at_centre_[bin] = static_cast<float>(fixed_exp(-loss * loss));
+    }
+    return;
+  }
+  const std::vector<Point> points = points_of(pools_of(counts));
+  std::size_t k = 0;
+  for (std::size_t bin = 0; bin < kBins; ++bin) {
+    const double margin = centre(bin);
+    while (k + 2 < points.size() && margin > points[k + 1].margin) ++k;
+    const Point& low = points[k];
+    const Point& high = points[k + 1];
+    const double share = (margin - low.margin) / (high.margin - low.margin);
+    at_centre_[bin] = static_cast<float>(low.probability + share * (high.probability - low.probability));
+  }
+}
+
+void Calibration::apply(const float* margins, std::uint32_t n, float* probabilities) const {
+  constexpr auto kLast = static_cast<float>(kBins - 1);
+  for (std::uint32_t c = 0; c < n; ++c) {
+    const float place = (margins[c] + MarginCounts::kRange) * static_cast<float>(kBinsPerUnit) - 0.5F;
+    const float inside = std::min(std::max(place, 0.0F), kLast - 1.0F);
+    const auto bin = static_cast<std::uint32_t>(inside);
+    const float share = std::min(place - static_cast<float>(bin), 1.0F);
+    const float low = at_centre_[bin];
+    probabilities[c] = low + std::max(share, 0.0F) * (at_centre_[bin + 1] - low);
+  }
+}
+
+}  // namespace labelgrove
