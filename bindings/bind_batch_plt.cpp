@@ -34,6 +34,7 @@ TrainingOptions training_options_from(const nb::dict& given) {
   options.solver.max_passes = nb::cast<std::uint32_t>(given["max_passes"]);
   options.solver.seed = nb::cast<std::uint64_t>(given["seed"]);
   options.link = static_cast<Link>(nb::cast<std::uint64_t>(given["link"]));
+  if (options.link == Link::calibrated) options.solver.held_out = real("held_out");
   options.weight_threshold = real("weight_threshold");
   return options;
 }

@@ -35,7 +35,8 @@ void register_enumerations(nb::module_& module) {
       .value("logistic", Link::logistic)
       .value("squared_hinge", Link::squared_hinge)
       .value("softmax", Link::softmax)
-      .value("cubic_hinge", Link::cubic_hinge);
+      .value("cubic_hinge", Link::cubic_hinge)
+      .value("calibrated", Link::calibrated);
   nb::enum_<LeafShare>(module, "LeafShare").value("examples", LeafShare::examples).value("labels", LeafShare::labels);
   nb::enum_<WeightType>(module, "WeightType")
       .value("float32", WeightType::float32)

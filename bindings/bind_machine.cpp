@@ -46,7 +46,8 @@ void register_machine(nb::module_& module) {
       },
       nb::arg("seed"), nb::arg("stream"), nb::arg("counter"), nb::arg("sub") = 0,
       "The hash behind every random choice: streams are 1 policy, 2 replay, 3 reservoir, 4 shuffle, 5 clustering, "
-      "6 weights, 7 places, 8 tree, 9 solver, 10 label, 11 rounding, 12 reward, 13 asking.");
+      "6 weights, 7 places, 8 tree, 9 solver, 10 label, 11 rounding, 12 reward, 13 asking, "
+      "14 holding out.");
 }
 
 }  // namespace labelgrove::bindings

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "labelgrove/elementary.hpp"
@@ -17,6 +18,14 @@ namespace {
 constexpr float kQuiet = 0.5F;
 constexpr float kStill = 0.1F;
 constexpr std::uint32_t kLongestNap = 7;
+
+// Examples are held out until no derivative is further from optimal than this multiple of the tolerance, or until so
+// many passes are left. Then they are visited alone in the next passes, while the others sleep.
+constexpr float kNearlyLearnt = 2.0F;
+constexpr std::uint32_t kPassesForHeldOut = 4;
+constexpr std::uint32_t kPassesAlone = 2;
+constexpr std::size_t kFewestToHoldOut = 16;  // a node with fewer examples learns from all of them at once
+constexpr std::uint32_t kNever = std::numeric_limits<std::uint32_t>::max();
 
 constexpr std::size_t kExamplesBetweenChecks = 256;
 
@@ -48,7 +57,8 @@ void BatchSolver::solve(const SolverOptions& options, const NodeProblem& problem
   options_ = options;
   start(problem, children);
   find_shares(problem, targets, example_costs);
-  bool everyone = true;  // whether this pass visits all examples: only then may it be the last
+  hold_out(stream ^ (std::uint64_t{children.front()} << 32));  // others for the siblings learnt apart
+  bool everyone = held_out_.empty();  // whether this pass visits all examples: only then may it be the last
   converged_ = false;
   for (std::uint32_t pass = 0; pass < options_.max_passes && !converged_; ++pass) {
     choose_order(pass, everyone, stream);
@@ -65,6 +75,11 @@ void BatchSolver::solve(const SolverOptions& options, const NodeProblem& problem
       turn.due = pass + 1 + turn.nap;
     }
     visits_ += order_.size() * columns_;
+    const bool nearly = worst <= kNearlyLearnt * options_.tolerance;
+    if (!held_out_.empty() && (nearly || pass + kPassesForHeldOut >= options_.max_passes)) {
+      learn_from_all(problem, targets, example_costs, pass);
+      continue;
+    }
     const bool done = worst <= options_.tolerance;
     converged_ = done && everyone;
     everyone = done;
@@ -108,6 +123,36 @@ void BatchSolver::find_shares(const NodeProblem& problem, const NodeExamples& ta
   for (std::uint32_t c = 0; c < columns_; ++c) {
     if (weight[c] > plenty) shares_[c] = static_cast<float>(std::sqrt(plenty / weight[c]));
   }
+}
+
+void BatchSolver::hold_out(std::uint64_t stream) {
+  held_out_.clear();
+  margin_counts_ = {};
+  if (turns_.size() < kFewestToHoldOut || options_.max_passes < 2 * kPassesForHeldOut) return;
+  for (std::uint32_t i = 0; i < turns_.size(); ++i) {
+    const std::uint64_t bits = draw(options_.seed, Draw::holding_out, stream, i) >> 40;
+    if (static_cast<float>(bits) * 0x1p-24F >= options_.held_out) continue;
+    held_out_.push_back(i);
+    turns_[i].due = kNever;
+  }
+}
+
+// Counts the margins of the examples held out, then wakes these and lets the others sleep for a while.
+void BatchSolver::learn_from_all(const NodeProblem& problem, const NodeExamples& targets,
+                                 std::span<const float> example_costs, std::uint32_t pass) {
+  for (Turn& turn : turns_) {
+    if (turn.due != kNever) turn.due = std::max(turn.due, pass + 1 + kPassesAlone);
+  }
+  for (const std::uint32_t i : held_out_) {
+    turns_[i] = {.due = pass + 1};
+    if (!example_costs.empty() && example_costs[targets.examples[i]] == 0.0F) continue;
+    const Features x = problem[i];
+    kernels().table_margins(weights_.data(), stride_, x.ids, x.values, x.size, stride_, margins_.data());
+    set_positives(targets, i, options_.cost);
+    for (std::uint32_t c = 0; c < columns_; ++c) margin_counts_.add(margins_[c], targets_[c] > 0.0F);
+    forget_positives(targets, i);
+  }
+  held_out_.clear();
 }
 
 void BatchSolver::choose_order(std::uint32_t pass, bool everyone, std::uint64_t stream) {

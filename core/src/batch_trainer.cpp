@@ -5,6 +5,8 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <memory>
+#include <mutex>
 #include <numeric>
 #include <utility>
 
@@ -109,6 +111,7 @@ struct Bench {
   explicit Bench(Room* room) : problem(room), solver(room) {}
   NodeProblem problem;
   BatchSolver solver;
+  MarginCounts margin_counts;  // of the task
 };
 
 std::vector<Tile> learn(const TrainingOptions& options, const TrainingSet& data, const NodeExamples& examples,
@@ -116,12 +119,14 @@ std::vector<Tile> learn(const TrainingOptions& options, const TrainingSet& data,
   NodeProblem& problem = bench.problem;
   BatchSolver& solver = bench.solver;
   std::vector<Tile> tiles;
+  bench.margin_counts = {};
   problem.build(data, examples.examples, options.solver.bias);
   const std::span<const std::uint32_t> children(task.children);
   for (std::size_t first = 0; first < children.size(); first += task.tile) {
     const auto some = children.subspan(first, std::min(task.tile, children.size() - first));
     solver.solve(options.solver, problem, examples, some, data.example_costs, task.node, progress);
     tiles.push_back(keep_weights(options, problem, solver, some));
+    bench.margin_counts.add(solver.margin_counts());
     progress.advance(task.cost * some.size() / children.size());
   }
   return tiles;
@@ -220,8 +225,10 @@ class Assembly {
       task.first_tile = tiles_[task.node].size();
       tiles_[task.node].resize(task.first_tile + task.tiles());
     }
+    // The margin of a child that all examples have, or none, is far surer than one that was learnt from features.
+    const Link of_constants = options.link == Link::calibrated ? Link::squared_hinge : options.link;
     for (const NodeId v : nodes) {
-      if (left_[v] == 0) finish(v);
+      if (left_[v] == 0) finish(v, of_constants);
     }
   }
 
@@ -236,10 +243,17 @@ class Assembly {
       const NodeId v = tasks_[i].node;
       const auto place = tiles_[v].begin() + static_cast<std::ptrdiff_t>(tasks_[i].first_tile);
       std::ranges::move(learn(options_, data_, assignment_[v], tasks_[i], bench, progress), place);
-      if (--left_[v] == 0) finish(v);
+      {
+        const std::lock_guard lock(counting_);
+        margin_counts_.add(bench.margin_counts);
+      }
+      if (--left_[v] == 0) finish(v, options_.link);
     });
     return std::move(blocks_);
   }
+
+  // Of all tasks that have run.
+  const MarginCounts& margin_counts() const { return margin_counts_; }
 
  private:
   // Returns what must be trained at a node; children that need no training get their tiles at once.
@@ -262,7 +276,7 @@ class Assembly {
     return node;
   }
 
-  void finish(NodeId v) { blocks_[place_[v]] = assemble(options_.link, width_[v], std::exchange(tiles_[v], {})); }
+  void finish(NodeId v, Link link) { blocks_[place_[v]] = assemble(link, width_[v], std::exchange(tiles_[v], {})); }
 
   bool competing() const { return options_.solver.loss == BatchLoss::softmax; }
 
@@ -276,20 +290,32 @@ class Assembly {
   std::vector<Task> tasks_;
   std::vector<std::atomic<std::uint32_t>> left_;  // by node: tasks that are not done yet
   std::vector<CompactedBlock> blocks_;
+  std::mutex counting_;
+  MarginCounts margin_counts_;  // protected by counting_
 };
+
+void calibrate(std::span<CompactedBlock> blocks, const MarginCounts& counts) {
+  const auto calibration = std::make_shared<const Calibration>(counts);
+  for (CompactedBlock& block : blocks) {
+    if (block.link == Link::calibrated) block.calibration = calibration;
+  }
+}
 
 }  // namespace
 
 std::vector<CompactedBlock> train_blocks(const TrainingOptions& options, std::span<const LabelTree> trees,
                                          const TrainingSet& data, unsigned threads, Progress& progress) {
   std::vector<CompactedBlock> blocks;
+  MarginCounts counts;
   for (std::size_t t = 0; t < trees.size(); ++t) {
     const std::vector<NodeId> nodes = inner_nodes(trees[t]);
     const Assignment assignment(trees[t], nodes, data, threads);
     Assembly tree(options, trees[t], nodes, data, assignment, threads);
     progress.expect(progress.done() + (trees.size() - t) * tree.work());  // assumes that all trees cost about the same
     std::ranges::move(tree.run(progress, nullptr), std::back_inserter(blocks));
+    counts.add(tree.margin_counts());
   }
+  calibrate(blocks, counts);
   return blocks;
 }
 
@@ -299,7 +325,9 @@ std::vector<CompactedBlock> train_nodes(const TrainingOptions& options, const La
   const Assignment assignment(tree, nodes, data, threads);
   Assembly some(options, tree, nodes, data, assignment, threads);
   progress.expect(some.work());
-  return some.run(progress, room);
+  std::vector<CompactedBlock> blocks = some.run(progress, room);
+  calibrate(blocks, some.margin_counts());
+  return blocks;
 }
 
 std::vector<NodeId> inner_nodes(const LabelTree& tree) {

@@ -65,7 +65,8 @@ struct Point {
 
 std::vector<Point> points_of(const std::vector<Pool>& pools) {
   std::vector<Point> points{{-kRange, 0.0}};
-  for (const Pool& pool : pools) points.push_back({pool.margins / pool.size, (pool.positives + 0.5) / (pool.size + 1.0)});
+  for (const Pool& pool : pools)
+    points.push_back({pool.margins / pool.size, (pool.positives + 0.5) / (pool.size + 1.0)});
   points.front().probability = kLeftAtEnd * points[1].probability;
   points.push_back({kRange, 1.0 - kLeftAtEnd * (1.0 - points.back().probability)});
   return points;
@@ -75,7 +76,7 @@ std::vector<Point> points_of(const std::vector<Pool>& pools) {
 
 void MarginCounts::add(float margin, bool positive) {
   const float place = (margin + kRange) * static_cast<float>(kBinsPerUnit);
-  const auto bin = static_cast<std::size_t>(std::clamp(place, 0.0F, static_cast<float>(kBins - 1)));
+  const auto bin = static_cast<std::size_t>(std::min(std::max(0.0F, place), static_cast<float>(kBins - 1)));  // NaN: 0
   ++(positive ? positives_ : negatives_)[bin];
 }
 
@@ -115,7 +116,7 @@ void Calibration::apply(const float* margins, std::uint32_t n, float* probabilit
   constexpr auto kLast = static_cast<float>(kBins - 1);
   for (std::uint32_t c = 0; c < n; ++c) {
     const float place = (margins[c] + MarginCounts::kRange) * static_cast<float>(kBinsPerUnit) - 0.5F;
-    const float inside = std::min(std::max(place, 0.0F), kLast - 1.0F);
+    const float inside = std::min(std::max(0.0F, place), kLast - 1.0F);
     const auto bin = static_cast<std::uint32_t>(inside);
     const float share = std::min(place - static_cast<float>(bin), 1.0F);
     const float low = at_centre_[bin];

@@ -42,6 +42,27 @@ void write_trees(std::span<const LabelTree* const> trees, std::uint64_t examples
   }
 }
 
+void write_margins(const Calibration* calibration, ArrayWriter& out) {
+  if (calibration == nullptr) return;
+  std::ranges::copy(calibration->counts().negatives(), out.u64("margins.negative", MarginCounts::kBins).begin());
+  std::ranges::copy(calibration->counts().positives(), out.u64("margins.positive", MarginCounts::kBins).begin());
+}
+
+std::shared_ptr<const Calibration> read_calibration(const ArrayReader& saved) {
+  if (!saved.has("margins.negative")) return {};
+  const auto negatives = saved.u64("margins.negative");
+  const auto positives = saved.u64("margins.positive");
+  constexpr std::size_t kBins = MarginCounts::kBins;
+  require(negatives.size() == kBins && positives.size() == kBins,
+          "arrays 'margins.negative' and 'margins.positive' must hold a count for each of 256 bins");
+  const auto is_count = [](std::uint64_t count) { return count <= kMostExamples; };
+  require(std::ranges::all_of(negatives, is_count) && std::ranges::all_of(positives, is_count),
+          "arrays 'margins.negative' and 'margins.positive' hold a count that is too large");
+  MarginCounts counts;
+  counts.add(negatives.first<kBins>(), positives.first<kBins>());
+  return std::make_shared<const Calibration>(counts);
+}
+
 // The total size of one of the blocks' arrays.
 template <typename Array>
 std::size_t total(std::span<const CompactedBlock> blocks, Array&& array) {
@@ -97,6 +118,8 @@ void write_blocks(std::span<const CompactedBlock> blocks, ArrayWriter& out) {
   auto all_rows = out.bytes("weights.row", total(blocks, rows) + kBytesBehind);
   join(blocks, rows, all_rows);
   std::ranges::fill(all_rows.last(kBytesBehind), std::uint8_t{0});
+  const auto calibrated = std::ranges::find_if(blocks, [](const auto& block) { return block.calibration != nullptr; });
+  if (calibrated != blocks.end()) write_margins(calibrated->calibration.get(), out);
 }
 
 void write_compact(std::span<const TreeView> trees, std::uint64_t examples_seen, const Compaction& how,
@@ -151,6 +174,7 @@ CompactPlt::CompactPlt(bool normalize, const ArrayReader& saved) : normalize_(no
              saved.u32("block.pairs"),   saved.u32("block.multiplier"), saved.u32("block.bytes"),
              saved.u32("index.pair"),    saved.u32("index.offset"),     saved.f32("weights.bias"),
              saved.f32("weights.scale"), saved.bytes("weights.row")};
+  calibration_ = read_calibration(saved);
   require(all_finite(arrays_.link_scales) && all_within(arrays_.biases, kLargestWeight) && all_finite(arrays_.scales),
           "arrays 'block.scale', 'weights.bias' and 'weights.scale' must hold finite numbers");
   Pieces links("block.link", arrays_.links);
@@ -167,7 +191,9 @@ CompactPlt::CompactPlt(bool normalize, const ArrayReader& saved) : normalize_(no
   Reading reading(saved);
   const auto block = [&](std::uint32_t columns, const std::string& where) {
     const std::uint8_t link = links.one();
-    require(link <= static_cast<std::uint8_t>(Link::cubic_hinge), where, ": unknown link");
+    require(link <= static_cast<std::uint8_t>(Link::calibrated), where, ": unknown link");
+    const bool calibrated = link == static_cast<std::uint8_t>(Link::calibrated);
+    require(!calibrated || calibration_ != nullptr, where, ": the link needs array 'margins.negative'");
     CompactRows view;
     view.columns = columns;
     view.type = type_;
@@ -182,7 +208,8 @@ CompactPlt::CompactPlt(bool normalize, const ArrayReader& saved) : normalize_(no
     if (type_ == WeightType::int8) view.scale = scales.take(columns).data();
     const std::uint64_t kept = check_compact_rows(view, known, bytes, where);
     reading.went_over(bytes + view.pairs * sizeof(CompactRows::Pair));
-    return std::make_unique<CompactBlock>(static_cast<Link>(link), link_scales.one(), view, known, kept);
+    return std::make_unique<CompactBlock>(static_cast<Link>(link), link_scales.one(), view, known, kept,
+                                          calibrated ? calibration_ : nullptr);
   };
 
   const auto sizes = saved.u32("tree.nodes");
@@ -237,6 +264,7 @@ void CompactPlt::save(ArrayWriter& out) const {
   out.lend("weights.bias", a.biases);
   out.lend("weights.scale", a.scales);
   out.lend("weights.row", a.rows);
+  write_margins(calibration_.get(), out);
 }
 
 void CompactPlt::remove_labels(std::span<const LabelId> labels) {

@@ -208,7 +208,7 @@ void index_row(FeatureId feature, std::uint32_t offset, const std::uint32_t* at,
 }  // namespace
 
 SparseBlock sparse(const LinearBlock& block) {
-  SparseBlock out{block.link, block.scale, {}, block.features, {0}, {}, {}};
+  SparseBlock out{block.link, block.scale, {}, block.features, {0}, {}, {}, block.calibration};
   out.bias.assign(block.weights.begin(), block.weights.begin() + block.children);
   for (std::size_t i = 1; i <= block.features.size(); ++i) {
     for (std::uint32_t c = 0; c < block.children; ++c) {
@@ -228,6 +228,7 @@ CompactedBlock compacted(const SparseBlock& block, const Compaction& how) {
   CompactedBlock out;
   out.link = block.link;
   out.link_scale = block.scale;
+  out.calibration = block.calibration;
   out.features = static_cast<std::uint32_t>(kept.size());
   out.bias = block.bias;
   out.scale = encoder.scale();

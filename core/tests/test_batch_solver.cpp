@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "harness.hpp"
 #include "labelgrove/batch_solver.hpp"
@@ -125,9 +126,14 @@ TEST("batch solver: its stopping rule holds, with every loss") {
   NodeProblem problem;
   problem.build(data, examples, 1.0F);
   const std::vector<std::uint32_t> children{0, 1, 2};
-  for (const BatchLoss loss : {BatchLoss::squared_hinge, BatchLoss::log, BatchLoss::softmax}) {
+  const std::vector<std::pair<BatchLoss, float>> cases{{BatchLoss::squared_hinge, 0.0F},
+                                                       {BatchLoss::squared_hinge, 0.3F},
+                                                       {BatchLoss::log, 0.0F},
+                                                       {BatchLoss::softmax, 0.0F}};
+  for (const auto& [loss, held_out] : cases) {
     SolverOptions options;
     options.loss = loss;
+    options.held_out = held_out;
     options.tolerance = 1e-3F;
     options.max_passes = 10'000;
     BatchSolver solver;

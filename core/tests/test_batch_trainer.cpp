@@ -29,7 +29,8 @@ LabelTree random_tree(Random& random) {
 TrainingOptions options_for(BatchLoss loss) {
   TrainingOptions options;
   options.solver.loss = loss;
-  options.link = loss == BatchLoss::log ? Link::logistic : Link::squared_hinge;
+  options.link = loss == BatchLoss::log ? Link::logistic : Link::calibrated;
+  if (options.link == Link::calibrated) options.solver.held_out = 0.25F;
   return options;
 }
 
@@ -107,6 +108,11 @@ class CountedRoom final : public Room {
   std::size_t taken = 0;
 };
 
+MemoryArchive without_counts(MemoryArchive archive) {
+  for (const char* name : {"margins.negative", "margins.positive"}) archive.arrays().erase(name);
+  return archive;
+}
+
 TEST("batch plt: a node trained alone, from its own examples and in any room, is the same") {
   Random random(8);
   const Stream stream = random_stream(random, 120, kLabels);
@@ -118,6 +124,7 @@ TEST("batch plt: a node trained alone, from its own examples and in any room, is
   const auto whole = train_blocks(options, trees, data, 1, progress);
   const std::vector<NodeId> nodes = inner_nodes(tree);
   CHECK_EQ(nodes.size(), whole.size());
+  MarginCounts counts;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     std::vector<std::size_t> own;
     for (std::size_t row = 0; row < data.size; ++row) {
@@ -134,8 +141,12 @@ TEST("batch plt: a node trained alone, from its own examples and in any room, is
     CountedRoom room;
     const auto alone = train_nodes(options, tree, std::span(nodes).subspan(i, 1), some, 2, progress, &room);
     CHECK_EQ(room.held, std::size_t{0});
-    CHECK(archived(alone) == archived(std::span(whole).subspan(i, 1)));
+    CHECK(without_counts(archived(alone)) == without_counts(archived(std::span(whole).subspan(i, 1))));
+    counts.add(alone.front().calibration->counts());
   }
+  const MarginCounts& all = whole.front().calibration->counts();
+  CHECK(counts.negatives() == all.negatives() && counts.positives() == all.positives());
+  CHECK(std::ranges::any_of(all.positives(), [](std::uint64_t count) { return count > 0; }));
 }
 
 TEST("batch plt: training stops soon when told to, with any number of threads") {
@@ -243,6 +254,11 @@ TEST("batch plt: refuses inconsistent arrays, and names them") {
   };
   refused([](MemoryArchive& a) { a.arrays()["counters"] = std::vector<std::uint64_t>(2); });
   refused([](MemoryArchive& a) { a.arrays()["tree.nodes"] = std::vector<std::uint32_t>(0); });
+  refused([](MemoryArchive& a) { a.arrays()["margins.positive"] = std::vector<std::uint64_t>(255); });
+  refused(
+      [](MemoryArchive& a) { a.arrays()["margins.negative"] = std::vector<std::uint64_t>(256, ~std::uint64_t{0}); });
+  refused([](MemoryArchive& a) { a.arrays().erase("margins.positive"); });
+  refused([](MemoryArchive& a) { a = without_counts(a); });
   refused([](MemoryArchive& a) { a.arrays()["tree.nodes"] = std::vector<std::uint32_t>(1, 1U << 30); });
   refused([](MemoryArchive& a) { a.arrays()["block.features"] = std::vector<std::uint32_t>(1, 1U << 30); });
   refused([](MemoryArchive& a) { a.arrays()["weights.bias"] = std::vector<float>(1, 0.0F); });

@@ -239,8 +239,9 @@ def test_calibrated_probabilities_are_right_as_often_as_they_say() -> None:
         return abs(float(scores.mean() - right.mean()))
 
     given = near_centroids(n=2000)
-    plain = PLTClassifier(arity=3, max_leaf_size=4).fit(*given)
-    calibrated = PLTClassifier(arity=3, max_leaf_size=4, second_stage="calibrate").fit(*given)
+    shape: dict[str, Any] = {"arity": 3, "max_leaf_size": 4, "link": "squared_hinge"}
+    plain = PLTClassifier(**shape).fit(*given)
+    calibrated = PLTClassifier(**shape, second_stage="calibrate").fit(*given)
     assert np.array_equal(plain.predict_topk(X)[0], calibrated.predict_topk(X)[0])
     assert error(calibrated) < 0.05 < error(plain)
 

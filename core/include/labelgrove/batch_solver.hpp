@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "labelgrove/base.hpp"
+#include "labelgrove/calibration.hpp"
 #include "labelgrove/node_problem.hpp"
 #include "labelgrove/progress.hpp"
 #include "labelgrove/room.hpp"
@@ -37,6 +38,9 @@ struct SolverOptions {
       0.1F;  // stop when every dual derivative (divided by C for log and softmax) is within this of optimal
   std::uint32_t max_passes = 20;
   std::uint64_t seed = 0;
+  // The share of a node's examples that it learns from only once the others are nearly learnt, so that their margins
+  // can be counted first. REQUIRES: 0 unless the loss is the squared hinge.
+  float held_out = 0.0F;
 };
 
 // The margin m >= 0 learnt from the bias alone if all examples are alike and their total cost is `cost`.
@@ -61,6 +65,8 @@ class BatchSolver {
   // The number of derivatives evaluated, and whether the tolerance was reached.
   std::uint64_t visits() const { return visits_; }
   bool converged() const { return converged_; }
+  // Margins of the examples held out, before the first step on any of them.
+  const MarginCounts& margin_counts() const { return margin_counts_; }
 
  private:
   // When to visit an example again: in pass `due`, after a nap of `nap` passes.
@@ -70,6 +76,9 @@ class BatchSolver {
   };
 
   void start(const NodeProblem& problem, std::span<const std::uint32_t> children);
+  void hold_out(std::uint64_t stream);
+  void learn_from_all(const NodeProblem& problem, const NodeExamples& targets, std::span<const float> example_costs,
+                      std::uint32_t pass);
   void choose_order(std::uint32_t pass, bool everyone, std::uint64_t stream);
   void prefetch(const NodeProblem& problem, const NodeExamples& targets, std::size_t i) const;
   float visit(const Features& x, float square, const NodeExamples& targets, std::size_t i, float cost);
@@ -92,6 +101,8 @@ class BatchSolver {
   RoomVector<float> duals_;               // (examples, stride): a_i; with softmax y_i a_i
   std::vector<float> shares_;             // by column: the factor of C
   std::vector<Turn> turns_;               // by example
+  std::vector<std::uint32_t> held_out_;   // examples that are not learnt from yet, increasing
+  MarginCounts margin_counts_;
   std::vector<std::uint32_t> order_;
   // The example being visited, by column; between visits the values of an example without positives.
   std::vector<float> margins_;

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "labelgrove/base.hpp"
+#include "labelgrove/calibration.hpp"
 #include "labelgrove/compact_rows.hpp"
 #include "labelgrove/link.hpp"
 #include "labelgrove/node_block.hpp"
@@ -16,8 +19,14 @@ class CompactBlock final : public NodeBlock {
  public:
   // The arrays of `rows` must outlive the block. REQUIRES: check_compact_rows() has accepted them and returned
   // `weights`.
-  CompactBlock(Link link, float scale, const CompactRows& rows, std::uint32_t features, std::uint64_t weights)
-      : link_(link), scale_(scale), rows_(rows), features_(features), weights_(weights) {}
+  CompactBlock(Link link, float scale, const CompactRows& rows, std::uint32_t features, std::uint64_t weights,
+               std::shared_ptr<const Calibration> calibration = {})
+      : link_(link),
+        scale_(scale),
+        rows_(rows),
+        features_(features),
+        weights_(weights),
+        calibration_(std::move(calibration)) {}
 
   std::uint32_t children() const override { return rows_.columns; }
   void predict(const Features& x, Workspace& work, float* probabilities) const override;
@@ -41,6 +50,7 @@ class CompactBlock final : public NodeBlock {
   CompactRows rows_;
   std::uint32_t features_;
   std::uint64_t weights_;
+  std::shared_ptr<const Calibration> calibration_;
 };
 
 // Throws std::invalid_argument unless reading any row stays within `bytes` bytes of rows, the columns of a row are

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "labelgrove/archive.hpp"
+#include "labelgrove/calibration.hpp"
 #include "labelgrove/compact_block.hpp"
 #include "labelgrove/compaction.hpp"
 #include "labelgrove/label_tree.hpp"
@@ -20,7 +21,7 @@ namespace labelgrove {
 // trees have the same labels, and all blocks have weights of this type.
 void write_blocks(std::span<const LabelTree* const> trees, std::uint64_t examples_seen, WeightType type,
                   std::span<const CompactedBlock> blocks, ArrayWriter& out);
-// The same without the trees.
+// The same without the trees. The blocks share one Calibration, or have none.
 void write_blocks(std::span<const CompactedBlock> blocks, ArrayWriter& out);
 // Writes the compact copy of a model. REQUIRES: all trees have the same labels.
 void write_compact(std::span<const TreeView> trees, std::uint64_t examples_seen, const Compaction& how,
@@ -94,6 +95,7 @@ class CompactPlt {
   WeightType type_ = WeightType::float32;
   std::uint64_t examples_seen_ = 0;
   Arrays arrays_;
+  std::shared_ptr<const Calibration> calibration_;
   std::vector<CompactTree> trees_;
 };
 

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "labelgrove/calibration.hpp"
 #include "labelgrove/compact_rows.hpp"
 #include "labelgrove/node_block.hpp"
 
@@ -29,6 +31,7 @@ struct CompactedBlock {
   std::vector<std::uint8_t> rows;
   std::vector<float> bias;
   std::vector<float> scale;
+  std::shared_ptr<const Calibration> calibration = {};  // if the link is `calibrated`
 };
 
 // A LinearBlock without zero weights.
@@ -40,6 +43,7 @@ struct SparseBlock {
   std::vector<std::uint64_t> ends{0};   // row i has the weights from ends[i] to ends[i + 1]
   std::vector<std::uint32_t> children;  // by weight, increasing within a row
   std::vector<float> weights;
+  std::shared_ptr<const Calibration> calibration = {};
 };
 SparseBlock sparse(const LinearBlock& block);
 

@@ -22,6 +22,7 @@ enum class Draw : std::uint64_t {
   rounding = 11,
   reward = 12,
   asking = 13,
+  holding_out = 14,
 };
 
 // Finaliser of Steele, Lea & Flood (2014), SplitMix64.

@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "labelgrove/base.hpp"
 #include "labelgrove/bfloat16.hpp"
+#include "labelgrove/calibration.hpp"
 #include "labelgrove/link.hpp"
 
 namespace labelgrove {
@@ -50,8 +52,9 @@ struct LinearBlock {
   Link link = Link::logistic;
   float scale = 1.0F;
   std::uint32_t children = 0;
-  std::vector<FeatureId> features;  // their rows are 1, 2, …
-  std::vector<float> weights;       // (features + 1, children), the bias first
+  std::vector<FeatureId> features;                      // their rows are 1, 2, …
+  std::vector<float> weights;                           // (features + 1, children), the bias first
+  std::shared_ptr<const Calibration> calibration = {};  // if the link is `calibrated`
 };
 
 // Thread-safe for prediction, as long as each thread has its own workspace and none of them changes the block.

@@ -182,7 +182,7 @@ class _Run:
         self._unfinished = Unfinished(target)
         work, data = self._unfinished.path, Path(dataset.path).resolve()
         header, _ = open_arrays(str(data))
-        options = self._options.to_dict()
+        options = self._options.for_training(dataset.n_rows)
         width, text = header.width, None
         if front is not None:
             begun = clone(front)  # tasks get one without counts, which is small

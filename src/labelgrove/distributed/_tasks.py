@@ -399,6 +399,9 @@ def assembled(job: Job, trees: int, examples: int) -> dict[str, Storable]:
     }
     for name, dtype in _BLOCKS.items():
         arrays[name] = Pieces(np.dtype(dtype), partial(_of_all, blocks, name))
+    if job.options["held_out"]:
+        for name in _COUNTS:
+            arrays[name] = np.sum([tree.total(name) for tree in blocks], axis=0)
     return arrays
 
 
@@ -419,8 +422,10 @@ class _Blocks:
         self._place = np.arange(len(nodes)) - ends[self._unit]
         parents = left(job / f"tree-{number}", "parents")[0]
         children = np.bincount(parents[1:], minlength=len(parents))[nodes]
-        paths = [job / f"blocks-{number}-{unit:06d}" for unit in range(len(ends) - 1)]
-        self._arrays = [dict(zip(_BLOCKS, left(path, *_BLOCKS), strict=True)) for path in paths]
+        self._paths = [job / f"blocks-{number}-{unit:06d}" for unit in range(len(ends) - 1)]
+        self._arrays = [
+            dict(zip(_BLOCKS, left(path, *_BLOCKS), strict=True)) for path in self._paths
+        ]
         self._ends: list[dict[str, npt.NDArray[np.int64]]] = []
         for unit, arrays in enumerate(self._arrays):
             bitmap = arrays["block.multiplier"] == 0
@@ -444,11 +449,18 @@ class _Blocks:
             ends = self._ends[unit][name]
             yield self._arrays[unit][name][ends[place] : ends[place + 1]]
 
+    def total(self, name: str) -> npt.NDArray[Any]:
+        """Return the sum of the units' counts."""
+        total: npt.NDArray[Any] = np.sum([left(path, name)[0] for path in self._paths], axis=0)
+        return total
+
     @property
     def behind(self) -> npt.NDArray[Any]:
         """The padding after the last row, so that whole SIMD vectors can be read."""
         return self._arrays[0]["weights.row"][self._ends[0]["weights.row"][-1] :]
 
+
+_COUNTS = ("margins.negative", "margins.positive")  # of all examples held out
 
 _BLOCKS = {
     "block.link": np.uint8,

@@ -247,7 +247,7 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
             )
         else:
             arrays = _core.train_batch_plt(
-                options.to_dict(),
+                options.for_training(rows.n_rows),
                 trees,
                 len(labels),
                 *rows.arrays,

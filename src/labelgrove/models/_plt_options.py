@@ -181,7 +181,7 @@ def budget_of(saved: Mapping[str, Any]) -> dict[str, Any]:
 SOLVERS = ("dual", "adagrad")
 LOSSES = {loss.name: loss.value for loss in (_core.BatchLoss.squared_hinge, _core.BatchLoss.log)}
 LINKS = {link.name: link.value for link in _core.Link}
-HINGES = (LINKS["squared_hinge"], LINKS["cubic_hinge"])
+HINGES = (LINKS["squared_hinge"], LINKS["cubic_hinge"], LINKS["calibrated"])
 _SOFTMAX_LOSS = _core.BatchLoss.softmax.value
 
 # What measured best: docs/decisions/batch-solver.md.
@@ -190,6 +190,9 @@ _PLENTY = 400.0  # for the squared hinge only
 _TOLERANCES = {"squared_hinge": 0.3, "log": 0.05, "softmax": 0.05}
 _PASSES = {"dual": 20, "adagrad": 3}
 _LARGEST = 1e6
+
+# Of the examples that calibrate the link: docs/decisions/calibration.md.
+_HELD_OUT, _MOST_HELD_OUT, _FEWEST_TO_HOLD_OUT = 0.1, 4096, 500
 
 _CLASS_WEIGHTS = ("balanced", "propensity")
 _FEWEST_EXAMPLES = 3  # propensities are undefined for fewer
@@ -215,21 +218,22 @@ class BatchOptions(SavedOptions):
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
         solver = choice(parameters, "solver", SOLVERS)
-        if parameters["link"] is not None:
-            choice(parameters, "link", ["softmax", "cubic_hinge"])
-        competing = parameters["link"] == "softmax"
-        cubic = parameters["link"] == "cubic_hinge"
+        link = parameters["link"]
+        if link is not None:
+            choice(parameters, "link", ["calibrated", "squared_hinge", "cubic_hinge", "softmax"])
+        competing = link == "softmax"
+        hinge = link is not None and not competing
         p = dict(parameters)
         if p["loss"] is None:
             p["loss"] = (
-                "log" if competing or (solver == "adagrad" and not cubic) else "squared_hinge"
+                "log" if competing or (solver == "adagrad" and not hinge) else "squared_hinge"
             )
         loss = choice(p, "loss", LOSSES)
         if competing and loss != "log":
             raise ParameterError(f"loss={loss!r}: with link='softmax' expected 'log' or None")
-        if cubic and loss != "squared_hinge":
+        if hinge and loss != "squared_hinge":
             raise ParameterError(
-                f"loss={loss!r}: with link='cubic_hinge' expected 'squared_hinge' or None"
+                f"loss={loss!r}: with link={link!r} expected 'squared_hinge' or None"
             )
         if solver == "adagrad" and (competing or loss != "log"):
             raise ParameterError(
@@ -247,7 +251,7 @@ class BatchOptions(SavedOptions):
         return cls(
             solver=SOLVERS.index(solver),
             loss=_SOFTMAX_LOSS if competing else LOSSES[loss],
-            link=LINKS["cubic_hinge" if cubic else "logistic" if problem == "log" else problem],
+            link=LINKS[link or ("logistic" if loss == "log" else "calibrated")],
             cost=real(p, "C", 1e-6, _LARGEST),
             bias=real(p, "bias", 0.0, 1e3),
             tolerance=real(p, "tol", 1e-6, 1.0),
@@ -259,6 +263,16 @@ class BatchOptions(SavedOptions):
             plenty=real({"plenty": _PLENTY if falls else 0.0, **p}, "plenty", 0.0, _LARGEST),
         )
 
+    def for_training(self, n_rows: int) -> dict[str, Any]:
+        """Return the options as the core's trainer takes them, for this number of examples."""
+        link, held_out = self.link, 0.0
+        if link == LINKS["calibrated"]:
+            if n_rows < _FEWEST_TO_HOLD_OUT:
+                link = LINKS["squared_hinge"]
+            else:
+                held_out = min(_HELD_OUT, _MOST_HELD_OUT / n_rows)
+        return {**self.to_dict(), "link": link, "held_out": held_out}
+
     @classmethod
     def _parameters_of(cls, saved: Mapping[str, Any]) -> dict[str, Any]:
         competing = saved["loss"] == _SOFTMAX_LOSS
@@ -266,7 +280,7 @@ class BatchOptions(SavedOptions):
         return {
             "solver": dict(enumerate(SOLVERS)).get(saved["solver"]),
             "loss": "log" if competing else word_for(saved["loss"], LOSSES),
-            "link": word if word in ("softmax", "cubic_hinge") else None,
+            "link": None if word == "logistic" else word,
             "C": saved["cost"],
             "plenty": saved["plenty"],
             "bias": saved["bias"],

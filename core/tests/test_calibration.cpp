@@ -1,0 +1,77 @@
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "harness.hpp"
+#include "labelgrove/calibration.hpp"
+#include "support.hpp"
+
+namespace labelgrove::testing {
+namespace {
+
+constexpr std::size_t kBins = MarginCounts::kBins;
+
+float centre(std::size_t bin) { return (static_cast<float>(bin) + 0.5F) / 32.0F - 4.0F; }
+
+std::vector<float> curve(const Calibration& calibration) {
+  std::vector<float> margins(kBins);
+  std::vector<float> probabilities(kBins);
+  for (std::size_t bin = 0; bin < kBins; ++bin) margins[bin] = centre(bin);
+  calibration.apply(margins.data(), kBins, probabilities.data());
+  return probabilities;
+}
+
+TEST("calibration: with few positives it is the link of the squared hinge") {
+  MarginCounts counts;
+  for (int i = 0; i < 49; ++i) counts.add(-1.0F, true);
+  const std::vector<float> found = curve(Calibration(counts));
+  for (std::size_t bin = 0; bin < kBins; ++bin) {
+    const double loss = std::max(0.0, 1.0 - static_cast<double>(centre(bin)));
+    CHECK_NEAR(found[bin], std::exp(-loss * loss), 1e-6);
+  }
+}
+
+TEST("calibration: it finds the probabilities that the counts were drawn from, and keeps the order of siblings") {
+  Random random(3);
+  MarginCounts counts;
+  for (int i = 0; i < 200'000; ++i) {
+    const float margin = random.between(-2.0F, 2.0F);
+    counts.add(margin, random.chance(1.0 / (1.0 + std::exp(-3.0 * static_cast<double>(margin) - 0.5))));
+  }
+  const std::vector<float> found = curve(Calibration(counts));
+  for (std::size_t bin = 0; bin < kBins; ++bin) {
+    if (bin > 0) CHECK(found[bin] > found[bin - 1]);
+    if (std::fabs(centre(bin)) < 1.9F) {
+      CHECK_NEAR(found[bin], 1.0 / (1.0 + std::exp(-3.0 * static_cast<double>(centre(bin)) - 0.5)), 0.03);
+    }
+  }
+}
+
+TEST("calibration: margins beyond the range, and NaN, are no danger") {
+  MarginCounts counts;
+  for (int i = 0; i < 200; ++i) counts.add(static_cast<float>(i % 7) - 3.0F, i % 7 > 3);
+  const float nan = std::nanf("");
+  for (const float margin : {-1e30F, 1e30F, nan}) counts.add(margin, true);
+  const std::vector<float> margins{-1e30F, -4.0F, 4.0F, 1e30F, nan};
+  std::vector<float> found(5);
+  Calibration(counts).apply(margins.data(), 5, found.data());
+  CHECK(found[0] == found[1] && found[0] > 0.0F && found[2] == found[3] && found[3] < 1.0F);
+  CHECK(!(found[4] > found[0]));
+}
+
+TEST("calibration: counts add up in any order") {
+  Random random(4);
+  MarginCounts all;
+  MarginCounts halves[2];
+  for (int i = 0; i < 1000; ++i) {
+    const float margin = random.between(-2.0F, 2.0F);
+    const bool positive = random.below(2) == 1;
+    all.add(margin, positive);
+    halves[random.below(2)].add(margin, positive);
+  }
+  halves[1].add(halves[0]);
+  CHECK(halves[1].negatives() == all.negatives() && halves[1].positives() == all.positives());
+}
+
+}  // namespace
+}  // namespace labelgrove::testing

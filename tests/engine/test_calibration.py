@@ -1,0 +1,140 @@
+"""The link measured while a batch model is learnt: its counts, its curve, and what it is worth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+from labelgrove import PLTClassifier, _core
+from labelgrove.metrics import expected_calibration_error
+from naive import calibration as twin
+
+HOLDING_OUT = 14  # stream of draws: see hash.hpp
+SHARE = 0.1
+
+
+def noisy(n: int = 800, labels: int = 12, seed: int = 0) -> tuple[Any, list[list[int]]]:
+    """Examples whose labels only partly follow from their features."""
+    rng = np.random.default_rng(seed)
+    X = (rng.random((n, 40)) < 0.2).astype(np.float32)
+    scores = X @ rng.normal(size=(40, labels)) + rng.normal(size=(n, labels))
+    return X, [np.flatnonzero(row > 1.5).tolist() or [int(row.argmax())] for row in scores]
+
+
+def arrays_of(clf: PLTClassifier) -> dict[str, Any]:
+    return {name: np.array(array) for name, array in clf._learned.engine.save(False).items()}
+
+
+def margins(clf: PLTClassifier, X: Any) -> npt.NDArray[np.float64]:
+    """Of the labels of a flat tree; NaN where the squared hinge's link hardly tells them apart."""
+    arrays = arrays_of(clf)
+    del arrays["margins.negative"], arrays["margins.positive"]
+    arrays["block.link"][:] = _core.Link.squared_hinge.value
+    plain = PLTClassifier(tree="flat", link="squared_hinge").fit(X[:30], [[0]] * 30)
+    plain._learned = clf._learned.__class__(
+        **{**vars(clf._learned), "engine": _core.CompactPlt.load({"normalize": True}, arrays, True)}
+    )
+    P = plain.predict_proba(X).toarray().astype(float)
+    with np.errstate(divide="ignore"):
+        return np.where(P < 0.999, 1 - np.sqrt(-np.log(P)), np.nan)
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 2**20), st.floats(0.2, 4.0), st.integers(1, 3000))
+def test_the_curve_is_the_twins(seed: int, slope: float, n: int) -> None:
+    rng = np.random.default_rng(seed)
+    m = np.clip(rng.normal(size=n) - 0.5, -3.99, 3.99)
+    right = rng.random(n) < 1 / (1 + np.exp(-slope * m))
+    bins = ((m + twin.RANGE) / (2 * twin.RANGE) * twin.BINS).astype(int)
+    negatives, positives = (np.bincount(bins[right == r], minlength=256) for r in (False, True))
+    curve = twin.curve(negatives.tolist(), positives.tolist())
+    clf = PLTClassifier(tree="flat", bias=0.0).fit(np.eye(2, dtype=np.float32), [["a"], ["b"]])
+    arrays = arrays_of(clf)
+    arrays["block.link"][:] = _core.Link.calibrated.value
+    arrays |= {
+        "margins.negative": negatives.astype(np.uint64),
+        "margins.positive": positives.astype(np.uint64),
+    }
+    engine = _core.CompactPlt.load({"normalize": False}, arrays, True)
+    x = rng.uniform(-8, 8, (20, 1)).astype(np.float32)
+    rows = np.arange(21), np.zeros(20, np.uint32), x.ravel()
+    found, scores, *_ = engine.top_k(*rows, 2, 0, None, 1)
+    of_root = twin.probability(curve, arrays["weights.bias"][0])
+    weight = 2 / 3  # 2C / (1 + 2C |x|^2), C = 1: what one example of either label teaches
+    for value, labels, p in zip(x.ravel(), found, scores, strict=True):
+        for label, score in zip(labels, p, strict=True):
+            expected = twin.probability(curve, float(value) * (weight if label == 0 else -weight))
+            assert score == pytest.approx(of_root * expected, rel=1e-3, abs=1e-6)
+
+
+def test_every_example_held_out_is_counted_once_for_every_label() -> None:
+    X, Y = noisy()
+    arrays = arrays_of(PLTClassifier(tree="flat", random_state=3).fit(X, Y))
+    root, first = 1, 0
+    held = [
+        row
+        for i, row in enumerate(Y)
+        if (_core.draw(3, HOLDING_OUT, root ^ (first << 32), i) >> 40) * 2.0**-24 < SHARE
+    ]
+    assert 40 < len(held) < 140
+    positives, negatives = (int(arrays[f"margins.{s}"].sum()) for s in ("positive", "negative"))
+    assert positives == sum(map(len, held))
+    assert positives + negatives == 12 * len(held)
+
+
+def test_what_was_held_out_is_learnt_in_the_end() -> None:
+    X, Y = noisy()
+    exact: dict[str, Any] = {"tree": "flat", "tol": 1e-4, "max_iter": 2000, "weight_threshold": 0.0}
+    ours = margins(PLTClassifier(**exact).fit(X, Y), X)
+    P = PLTClassifier(link="squared_hinge", **exact).fit(X, Y).predict_proba(X).toarray()
+    sure = np.isnan(ours)
+    assert (P[sure] > 0.99).all()
+    assert np.exp(-((1 - ours[~sure]) ** 2)) == pytest.approx(P[~sure], abs=2e-3)
+
+
+def test_probabilities_are_right_as_often_as_they_say() -> None:
+    X, Y = noisy(4000, 60)
+    train, test = slice(0, 3000), slice(3000, 4000)
+    rows = np.repeat(np.arange(1000), [*map(len, Y[test])])
+    told = csr_array((np.ones(len(rows), int), (rows, np.concatenate(Y[test]))), shape=(1000, 60))
+
+    def error(**parameters: Any) -> float:
+        clf = PLTClassifier(arity=4, max_leaf_size=10, **parameters).fit(X[train], Y[train])
+        return float(expected_calibration_error(told, clf.predict_proba(X[test], top_k=5)))
+
+    measured, fixed = error(), error(link="squared_hinge")
+    assert measured < 0.06
+    assert measured < fixed / 2
+
+
+def test_siblings_keep_their_order() -> None:
+    X, Y = noisy()
+    clf = PLTClassifier(tree="flat").fit(X, Y)
+    m, P = margins(clf, X), clf.predict_proba(X).toarray()
+    for row, scores in zip(m, P, strict=True):
+        there = np.flatnonzero(~np.isnan(row))
+        order = there[np.argsort(row[there])]
+        assert (np.diff(scores[order]) >= 0).all()
+
+
+def test_few_examples_are_all_learnt_from_at_once() -> None:
+    X, Y = noisy(499)
+    default, plain = (PLTClassifier(link=link).fit(X, Y) for link in (None, "squared_hinge"))
+    ours, theirs = arrays_of(default), arrays_of(plain)
+    assert ours.keys() == theirs.keys()
+    assert all(np.array_equal(ours[name], theirs[name]) for name in ours)
+
+
+def test_an_example_that_counts_nothing_calibrates_nothing() -> None:
+    X, Y = noisy()
+    weights = np.ones(len(Y))
+    weights[:400] = 0
+    arrays = arrays_of(PLTClassifier(tree="flat").fit(X, Y, sample_weight=weights))
+    counted = int(arrays["margins.positive"].sum() + arrays["margins.negative"].sum())
+    assert 0 < counted < 12 * 0.15 * 400

@@ -1,0 +1,68 @@
+"""The measured link of a batch model, in plain Python: isotonic regression, then straight lines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+BINS, RANGE = 256, 4.0
+FEWEST_POSITIVES, FEWEST_OF_EACH = 50, 4
+
+
+def centre(b: int) -> float:
+    """The margin in the middle of a bin."""
+    return 2 * RANGE * (b + 0.5) / BINS - RANGE
+
+
+def isotonic(positives: Sequence[float], sizes: Sequence[float]) -> list[float]:
+    """The rising shares with the least squared error (Barlow et al. 1972): max-min of means."""
+    n = len(sizes)
+    return [
+        max(
+            min(sum(positives[i : j + 1]) / sum(sizes[i : j + 1]) for j in range(k, n))
+            for i in range(k + 1)
+        )
+        for k in range(n)
+    ]
+
+
+def curve(negatives: Sequence[int], positives: Sequence[int]) -> list[float]:
+    """The probability at the centre of every bin."""
+    if sum(positives) < FEWEST_POSITIVES:
+        return [math.exp(-(max(0.0, 1 - centre(b)) ** 2)) for b in range(BINS)]
+    groups: list[list[int]] = [[]]  # of neighbouring bins
+    for b in range(BINS):
+        groups[-1].append(b)
+        few = min(sum(of[i] for i in groups[-1]) for of in (negatives, positives))
+        if few >= FEWEST_OF_EACH:
+            groups.append([])
+    right = [float(sum(positives[b] for b in group)) for group in groups]
+    all_of = [sum(float(negatives[b] + positives[b]) for b in group) for group in groups]
+    there = [k for k, size in enumerate(all_of) if size > 0]
+    shares = isotonic([right[k] for k in there], [all_of[k] for k in there])
+    points: list[tuple[float, float]] = []
+    for share in sorted(set(shares)):
+        bins = [b for k, s in zip(there, shares, strict=True) if s == share for b in groups[k]]
+        size = sum(negatives[b] + positives[b] for b in bins)
+        mean = sum((negatives[b] + positives[b]) * centre(b) for b in bins) / size
+        points.append((mean, (sum(positives[b] for b in bins) + 0.5) / (size + 1)))
+    points = [
+        (-RANGE, points[0][1] / 4),
+        *points,
+        (RANGE, 1 - (1 - points[-1][1]) / 4),
+    ]
+    return [_between(points, centre(b)) for b in range(BINS)]
+
+
+def probability(at_centre: Sequence[float], margin: float) -> float:
+    """Between two centres on a straight line, beyond the last as there."""
+    return _between([(centre(b), p) for b, p in enumerate(at_centre)], margin)
+
+
+def _between(points: Sequence[tuple[float, float]], m: float) -> float:
+    m = min(max(m, points[0][0]), points[-1][0])
+    for (a, p), (b, q) in pairwise(points):
+        if m <= b:
+            return p + (q - p) * (m - a) / (b - a)
+    raise AssertionError
