@@ -10,19 +10,23 @@ from matplotlib.figure import Figure
 from benchmarks._plots import STYLE, save
 from benchmarks._tables import Results, table
 
-_LOSSES = {"squared_hinge": ("squared hinge", "#0072B2"), "log": ("logistic", "#D55E00")}
+_LINKS = {
+    "calibrated": ("calibrated, the default", "#009E73"),
+    "squared_hinge": ("squared hinge", "#0072B2"),
+    "logistic": ("logistic", "#D55E00"),
+}
 
 
 def calibration(found: Results) -> str:
     """The share of labels that were right, by estimated probability, and the calibration error."""
-    n_bins = len(found[0]["losses"][0]["right"])
+    n_bins = len(found[0]["links"][0]["right"])
     bins = [f"{i / n_bins:g}–{(i + 1) / n_bins:g}" for i in range(n_bins)]
     rows = [
-        [result["subject"], _LOSSES[one["loss"]][0], *_shares(one), f"{one['error']:.3f}"]
+        [result["subject"], _LINKS[one["link"]][0], *_shares(one), f"{one['error']:.3f}"]
         for result in found
-        for one in result["losses"]
+        for one in result["links"]
     ]
-    return table(["data", "loss", *bins, "ECE"], rows)
+    return table(["data", "link", *bins, "ECE"], rows)
 
 
 def _shares(one: dict[str, list[float]]) -> list[str]:
@@ -37,15 +41,14 @@ def reliability(found: Results, path: Path) -> None:
         panels = figure.subplots(1, len(found), squeeze=False, sharey=True)[0]
         for panel, result in zip(panels, found, strict=True):
             panel.plot([0, 1], [0, 1], color="#888888", linewidth=0.8, linestyle=(0, (4, 2)))
-            for one in result["losses"]:
-                name, colour = _LOSSES[one["loss"]]
-                label = f"{name} loss"
+            for one in result["links"]:
+                name, colour = _LINKS[one["link"]]
                 panel.plot(
-                    one["estimated"], one["right"], "o-", markersize=3.5, color=colour, label=label
+                    one["estimated"], one["right"], "o-", markersize=3.5, color=colour, label=name
                 )
             panel.set_title(result["subject"], loc="left", fontweight="bold")
             panel.set_xlabel("estimated probability")
         panels[0].set_ylabel("share of right labels")
         handles, names = panels[0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside upper center", ncols=2, frameon=False)
+        figure.legend(handles, names, loc="outside upper center", ncols=3, frameon=False)
         save(figure, path)

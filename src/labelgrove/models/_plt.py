@@ -68,13 +68,14 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
     loss : {"squared_hinge", "log"}, optional
         Loss of the node classifiers. The default is the squared hinge, or the logistic loss with
         ``link="softmax"`` or ``solver="adagrad"``.
-    link : {"softmax", "cubic_hinge"}, optional
-        How margins become probabilities. By default each node has a probability of its own: σ(m)
-        of the margin m for the logistic loss, exp(-max(0, 1 - m)²) for the squared hinge, as in
-        Parabel. ``"cubic_hinge"``, for the squared hinge: exp(-max(0, 1 - m)³), as in PECOS; it
-        may rank labels better where trees are uncertain, but its probabilities are far too high.
-        ``"softmax"``: siblings compete and the probabilities of all labels sum to one
-        (hierarchical softmax), for multi-class targets only.
+    link : {"calibrated", "squared_hinge", "cubic_hinge", "softmax"}, optional
+        How a node's margin m becomes a probability. For the squared hinge the default is
+        ``"calibrated"``: the share of right children at that margin, measured on a tenth of each
+        node's examples (of 4,096 in all, if that is less) before the node learns from them too.
+        With fewer than 500 examples it is ``"squared_hinge"``: exp(-max(0, 1 - m)²), as in
+        Parabel. ``"cubic_hinge"``: exp(-max(0, 1 - m)³), as in PECOS. For the logistic loss it
+        is σ(m), or ``"softmax"``: siblings compete and the probabilities of all labels sum to
+        one (hierarchical softmax), for multi-class targets only.
     solver : {"dual", "adagrad"}
         Dual coordinate ascent until ``tol`` is reached, or ``max_iter`` passes of AdaGrad, which
         is IPLT (Jasinska-Kobus et al. 2021, Algorithm 1).
