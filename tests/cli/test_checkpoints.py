@@ -316,7 +316,10 @@ def test_a_checkpoint_that_cannot_be_written_is_no_failure(
     monkeypatch.setattr(OnlinePLTClassifier, "save", fail)
     rows = write_xmlc(tmp_path / "rows.xmlc", 30)
     told = run("train", rows, "-o", tmp_path / "m.lg", *OFTEN, status=1).stderr
-    assert "warning: cannot write a checkpoint after 1 example: 1.lg: no space left on device\n" in told
+    assert (
+        "warning: cannot write a checkpoint after 1 example: 1.lg: no space left on device\n"
+        in told
+    )
     left = {path.name for path in (tmp_path / ".m.lg.partial").iterdir()}
     assert left == {"request.json", "lock"}
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,21 @@ def test_a_page_is_written(run: Any, text_model: Path, make_texts: Any, tmp_path
     html = page.read_text()
     assert "text on test.jsonl" in html and 'data-chart="rings"' in html
     assert "Compared with" not in html
+
+
+@pytest.mark.slow
+def test_a_page_can_do_without_the_texts(
+    run: Any, text_model: Path, make_texts: Any, tmp_path: Path
+) -> None:
+    data, page = make_texts("test.jsonl", 60, seed=1), tmp_path / "page.html"
+    examples = [json.loads(line) for line in data.read_text().splitlines()]
+    wrong = [json.dumps({**example, "labels": ["nowhere"]}) for example in examples]
+    data.write_text("\n".join(wrong))
+    for words, shown in (([], True), (["--no-examples"], False)):
+        run("report", text_model, data, "-o", page, *words)
+        html = page.read_text()
+        assert any(example["text"] in html for example in examples) == shown
+        assert 'data-chart="rings"' in html
 
 
 @pytest.mark.slow

@@ -66,7 +66,10 @@ def test_the_last_of_several_counts() -> None:
     [
         ("alpha", r"--set alpha: expected name=value"),
         ("=3", r"--set =3: expected name=value"),
-        ("alfa=1", r"no such parameter; did you mean alpha\? \(expected one of alpha, arity, text\."),
+        (
+            "alfa=1",
+            r"no such parameter; did you mean alpha\? \(expected one of alpha, arity, text\.",
+        ),
         ("zzz=1", r"no such parameter \(expected one of "),
         ("text.features=1", r"did you mean text\.n_features\?"),
         ("n_jobs=2", r"--set n_jobs: use the option --jobs instead"),

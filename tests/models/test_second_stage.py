@@ -323,6 +323,7 @@ def test_later_passes_tell_it_nothing() -> None:
     texts = [" ".join(row) or "none" for row in Y[:60]]
     model = TextClassifier(OnlinePLTClassifier(second_stage="head")).partial_fit(texts, Y[:60])
     model.partial_fit(texts, Y[:60], again=True)
+    model.shared().partial_fit(texts, Y[:60], again=True)
     assert stage_of(model.classifier_).stage.examples == 60
 
 

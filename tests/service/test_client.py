@@ -125,7 +125,9 @@ def test_a_path_with_a_slash_too_many_is_no_other_one(address: str) -> None:
 
 def test_a_string_is_no_collection(address: str) -> None:
     with Client(f"{address}#demo") as client:
-        with pytest.raises(DataError, match="labels, row 1: found 'refund'; expected a collection of labels"):
+        with pytest.raises(
+            DataError, match="labels, row 1: found 'refund'; expected a collection of labels"
+        ):
             client.learn(["money back", "broken"], [["refund"], "refund"])
         with pytest.raises(DataError, match="texts: found one string"):
             client.learn("hello", [["x"]] * 5)

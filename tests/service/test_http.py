@@ -383,6 +383,8 @@ def test_bounds(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     refused(client.post(f"{DEMO}/suggest", json={}), 415, "form")
     refused(client.get("/nowhere"), 404, "/openapi.json")
     refused(client.get(f"{DEMO}/suggest"), 405)
+    allowed = client.post(DEMO, json={}).headers["Allow"].split(", ")
+    assert {"GET", "HEAD", "PUT", "DELETE"} <= set(allowed)
 
     def full(*_: Any) -> None:
         raise Problem(429, "too much waits")

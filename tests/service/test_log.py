@@ -90,7 +90,9 @@ def test_a_name_belongs_to_one_example(path: Path) -> None:
     assert log.append([PETS]).result().known == 1
     other = PETS._replace(body=Learnt("cat", ["pets"]))
     fresh = Addition("learn", Learnt("dog", ["pets"]), "second")
-    with pytest.raises(Problem, match=r"examples\[1\]: another example 'first' already exists") as info:
+    with pytest.raises(
+        Problem, match=r"examples\[1\]: another example 'first' already exists"
+    ) as info:
         log.append([fresh, other]).result()
     assert info.value.status == 409
     assert log.head == 1  # a request is stored whole or not at all
@@ -156,7 +158,9 @@ def test_a_changed_event_is_named(path: Path) -> None:
     database.execute("UPDATE events SET body = ? WHERE sequence = 7", (body,))
     database.commit()
     database.close()
-    with pytest.raises(DamagedLog, match="event 7 differs from what was written; .* keeps the intact events 1 to 6"):
+    with pytest.raises(
+        DamagedLog, match="event 7 differs from what was written; .* keeps the intact events 1 to 6"
+    ):
         Log(path)
     assert recover(path)[0] == 6
 
@@ -167,9 +171,7 @@ def test_a_lost_event_and_a_file_of_another_kind_are_refused(path: Path) -> None
     database.execute("DELETE FROM events WHERE sequence = 4")
     database.commit()
     database.close()
-    with pytest.raises(
-        DamagedLog, match="event 4 is missing; .* keeps the intact events 1 to 3"
-    ):
+    with pytest.raises(DamagedLog, match="event 4 is missing; .* keeps the intact events 1 to 3"):
         Log(path)
     path.write_bytes(b"not a database" * 100)
     with pytest.raises(DamagedLog, match="file is not a database; .* keeps no events"):

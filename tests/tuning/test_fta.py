@@ -121,6 +121,7 @@ def test_the_score_is_the_metric() -> None:
         ({"lower": -1.0}, "lower: expected one number of 0 or more"),
         ({"upper": 0.0}, "upper=0.0: expected a positive number"),
         ({"zero_division": 2}, "zero_division=2: expected 0 or 1"),
+        ({"zero_division": [0]}, r"zero_division=\[0\]: expected 0 or 1"),
     ],
 )
 def test_parameters_outside_their_domain(arguments: dict[str, Any], message: str) -> None:

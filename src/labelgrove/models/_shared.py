@@ -113,7 +113,15 @@ class SharedModel:
 
     # --- changing ------------------------------------------------------------------------------
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: Any = None,
+        sample_weight: Any = None,
+        *,
+        again: bool = False,
+    ) -> Self:
         """Continue learning while other threads predict; see the model's ``partial_fit``.
 
         All examples are validated before the first one is learnt. Calls from several threads run
@@ -121,7 +129,7 @@ class SharedModel:
 
         Parameters
         ----------
-        X, y, classes, sample_weight
+        X, y, classes, sample_weight, again
             As for the model's ``partial_fit``.
 
         Returns
@@ -135,7 +143,7 @@ class SharedModel:
         ModelStateError
             If the wait exceeds ``timeout``; nothing has been learnt then.
         """
-        self.model._partial_fit(X, y, classes, sample_weight, self._patience)
+        self.model._partial_fit(X, y, classes, sample_weight, self._patience, again=again)
         return self
 
     def remove_labels(self, labels: Iterable[Any]) -> Self:

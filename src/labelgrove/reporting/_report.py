@@ -32,6 +32,7 @@ def write_report(
     data_name: str = "the examples",
     level: float = 0.95,
     excluded: Mapping[int, Collection[Any]] | None = None,
+    examples: bool = True,
 ) -> None:
     """Measure a model on held-out examples and write an HTML report.
 
@@ -66,6 +67,9 @@ def write_report(
     excluded : mapping of int to collection of labels, optional
         Labels that count neither as true nor as predicted, by row from 0, as read by
         `labelgrove.data.read_filter_pairs`.
+    examples : bool
+        Whether to show some wrongly predicted examples, with their text. Without them the page
+        contains none of the data, only labels and figures.
 
     Raises
     ------
@@ -116,7 +120,7 @@ def write_report(
             "threshold": float(getattr(model, "threshold", 0.5)),
             "changes": changes,
             "confusions": confusions(measured, called),
-            "mistakes": wrong_examples(model, X, measured, called),
+            "mistakes": wrong_examples(model, X, measured, called) if examples else None,
             "ece": measured.figures["ece"],
             "calibrated": CALIBRATED,
             "least": LEAST,

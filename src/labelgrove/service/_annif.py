@@ -17,6 +17,7 @@ from starlette.responses import Response
 from labelgrove._version import __version__
 from labelgrove.service._events import (
     MOST_EXAMPLES,
+    MOST_LABELS,
     MOST_TEXT,
     Learnt,
     Name,
@@ -305,8 +306,8 @@ async def learn(call: Call) -> Response:
 def _check_additions(additions: list[Addition]) -> None:
     """Apply the limit on labels per example to examples in Annif's format."""
     for place, addition in enumerate(additions):
-        if len(addition.body.labels) > 1000:
-            raise Problem(422, f"[{place}].subjects: found more than 1000; expected fewer")
+        if len(addition.body.labels) > MOST_LABELS:
+            raise Problem(422, f"[{place}].subjects: expected at most {MOST_LABELS:,}")
 
 
 async def detect_language(_: Call) -> Languages:

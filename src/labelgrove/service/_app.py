@@ -72,7 +72,10 @@ def create_app(service: Service) -> Router:
     ]
     [info] = [one for one in ROUTES if one.path == "/v1/"]
     routes = [*ROUTES, *own, replace(info, path="/v1")]
-    resources = [_Resource(context, one) for one in routes]
+    methods: dict[str, set[str]] = {}
+    for one in routes:
+        methods.setdefault(one.path, set()).add(one.method)
+    resources = [_Resource(context, one, methods[one.path]) for one in routes]
     return Router(resources, redirect_slashes=False, default=_unknown)
 
 
@@ -82,9 +85,10 @@ class _Resource(Path):
     The wrapper handles exceptions, but `answer` already turns every failure into a response.
     """
 
-    def __init__(self, context: Context, route: Route) -> None:
+    def __init__(self, context: Context, route: Route, allowed: set[str]) -> None:
         super().__init__(route.path, answer, methods=[route.method], name=route.name)
         self._context, self._route = context, route
+        self._allowed = allowed | {"HEAD"} if "GET" in allowed else allowed
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request for this path."""
@@ -93,7 +97,7 @@ class _Resource(Path):
             response = await answer(self._context, self._route, request)
         else:
             response = problem(405, f"{_asked(scope)}: expected another method")
-            response.headers["Allow"] = ", ".join(sorted(self.methods or ()))
+            response.headers["Allow"] = ", ".join(sorted(self._allowed))
         response.raw_headers += _RAW_HEADERS
         await response(scope, receive, send)
 

@@ -33,7 +33,7 @@ def check_average(average: Any) -> Average:
 
 def check_zero_division(zero_division: Any) -> float:
     """Return `zero_division` as a float after checking that it is 0 or 1."""
-    if zero_division not in {0, 1}:
+    if zero_division not in (0, 1):
         raise ParameterError(f"zero_division={zero_division!r}: expected 0 or 1")
     return float(zero_division)
 

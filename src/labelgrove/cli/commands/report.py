@@ -45,6 +45,13 @@ def report(
             help="Also show what MODEL does better and worse than it.",
         ),
     ] = None,
+    no_examples: Annotated[
+        bool,
+        typer.Option(
+            "--no-examples",
+            help="Show no examples of DATA, so that the page can be passed on without its texts.",
+        ),
+    ] = False,
     filter_pairs: FilterPairsOption = None,
     jobs: JobsOption = 1,
     reading: Reading = AS_FOUND,
@@ -76,6 +83,7 @@ def report(
             names=names,
             data_name=Path(data).name if data != "-" else "standard input",
             excluded=excluded,
+            examples=not no_examples,
         )
     size = _numbers.size(Path(output).stat().st_size)
     show_pairs([("examples", _numbers.count(len(labels))), ("report", f"{output} ({size})")])

@@ -146,10 +146,10 @@ def train(
     refuse_inputs(output, data)
     record = new_record(progressive, output, data)
     in_pieces = memory is not None or dask is not None
-    if in_pieces and (shuffle or limit is not None or record is not None):
+    if in_pieces and (shuffle or for_prediction or limit is not None or record is not None):
         raise ParameterError(
-            "--memory and --dask: expected none of --shuffle, --limit and --progressive, since "
-            "learning in pieces uses all examples at once"
+            "--memory and --dask: expected none of --shuffle, --limit, --progressive and "
+            "--for-prediction, since learning in pieces writes a whole model from all examples"
         )
     shuffle_seed = seed if shuffle else None
     with Source(
