@@ -19,9 +19,11 @@ constexpr float kQuiet = 0.5F;
 constexpr float kStill = 0.1F;
 constexpr std::uint32_t kLongestNap = 7;
 
-// Examples are held out until no derivative is further from optimal than this multiple of the tolerance, or until so
-// many passes are left. Then they are visited alone in the next passes, while the others sleep.
+// Examples are held out until no derivative is further from optimal than this multiple of the tolerance, and never more
+// than this much, or until so many passes are left. Then they are visited alone in the next passes, while the others
+// sleep.
 constexpr float kNearlyLearnt = 2.0F;
+constexpr float kFarFromLearnt = 0.6F;
 constexpr std::uint32_t kPassesForHeldOut = 4;
 constexpr std::uint32_t kPassesAlone = 2;
 constexpr std::size_t kFewestToHoldOut = 16;  // a node with fewer examples learns from all of them at once
@@ -75,8 +77,8 @@ void BatchSolver::solve(const SolverOptions& options, const NodeProblem& problem
       turn.due = pass + 1 + turn.nap;
     }
     visits_ += order_.size() * columns_;
-    const bool nearly = worst <= kNearlyLearnt * options_.tolerance;
-    if (!held_out_.empty() && (nearly || pass + kPassesForHeldOut >= options_.max_passes)) {
+    const bool nearly = worst <= std::min(kNearlyLearnt * options_.tolerance, kFarFromLearnt);
+    if (!held_out_.empty() && (nearly || pass + 1 + kPassesForHeldOut >= options_.max_passes)) {
       learn_from_all(problem, targets, example_costs, pass);
       continue;
     }
@@ -128,6 +130,7 @@ void BatchSolver::find_shares(const NodeProblem& problem, const NodeExamples& ta
 void BatchSolver::hold_out(std::uint64_t stream) {
   held_out_.clear();
   margin_counts_ = {};
+  if (options_.held_out <= 0.0F) return;
   if (turns_.size() < kFewestToHoldOut || options_.max_passes < 2 * kPassesForHeldOut) return;
   for (std::uint32_t i = 0; i < turns_.size(); ++i) {
     const std::uint64_t bits = draw(options_.seed, Draw::holding_out, stream, i) >> 40;

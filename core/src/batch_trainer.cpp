@@ -120,13 +120,15 @@ std::vector<Tile> learn(const TrainingOptions& options, const TrainingSet& data,
   BatchSolver& solver = bench.solver;
   std::vector<Tile> tiles;
   bench.margin_counts = {};
+  SolverOptions solving = options.solver;
+  if (task.node == kAboveRoot) solving.held_out = 0.0F;
   problem.build(data, examples.examples, options.solver.bias);
   const std::span<const std::uint32_t> children(task.children);
   for (std::size_t first = 0; first < children.size(); first += task.tile) {
     const auto some = children.subspan(first, std::min(task.tile, children.size() - first));
-    solver.solve(options.solver, problem, examples, some, data.example_costs, task.node, progress);
+    solver.solve(solving, problem, examples, some, data.example_costs, task.node, progress);
     tiles.push_back(keep_weights(options, problem, solver, some));
-    bench.margin_counts.add(solver.margin_counts());
+    if (solving.held_out > 0.0F) bench.margin_counts.add(solver.margin_counts());
     progress.advance(task.cost * some.size() / children.size());
   }
   return tiles;
@@ -225,10 +227,8 @@ class Assembly {
       task.first_tile = tiles_[task.node].size();
       tiles_[task.node].resize(task.first_tile + task.tiles());
     }
-    // The margin of a child that all examples have, or none, is far surer than one that was learnt from features.
-    const Link of_constants = options.link == Link::calibrated ? Link::squared_hinge : options.link;
     for (const NodeId v : nodes) {
-      if (left_[v] == 0) finish(v, of_constants);
+      if (left_[v] == 0) finish(v, fixed_link());
     }
   }
 
@@ -243,11 +243,11 @@ class Assembly {
       const NodeId v = tasks_[i].node;
       const auto place = tiles_[v].begin() + static_cast<std::ptrdiff_t>(tasks_[i].first_tile);
       std::ranges::move(learn(options_, data_, assignment_[v], tasks_[i], bench, progress), place);
-      {
+      if (options_.solver.held_out > 0.0F) {
         const std::lock_guard lock(counting_);
         margin_counts_.add(bench.margin_counts);
       }
-      if (--left_[v] == 0) finish(v, options_.link);
+      if (--left_[v] == 0) finish(v, v == kAboveRoot ? fixed_link() : options_.link);
     });
     return std::move(blocks_);
   }
@@ -277,6 +277,9 @@ class Assembly {
   }
 
   void finish(NodeId v, Link link) { blocks_[place_[v]] = assemble(link, width_[v], std::exchange(tiles_[v], {})); }
+
+  // Of nodes whose children all, or nearly all, of their examples have, or none: such margins are far surer than others.
+  Link fixed_link() const { return options_.link == Link::calibrated ? Link::squared_hinge : options_.link; }
 
   bool competing() const { return options_.solver.loss == BatchLoss::softmax; }
 

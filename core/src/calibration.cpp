@@ -23,35 +23,40 @@ constexpr double kLeftAtEnd = 0.25;
 
 double centre(std::size_t bin) { return (static_cast<double>(bin) + 0.5) / kBinsPerUnit - kRange; }
 
+// Neighbouring bins. Half a child more of either kind keeps every share away from 0 and 1.
 struct Pool {
   double positives = 0.0;
   double size = 0.0;
+  double smoothed_positives = 0.0;
+  double smoothed_size = 0.0;
   double margins = 0.0;  // summed
 
+  double share() const { return smoothed_positives / smoothed_size; }
   void add(const Pool& other) {
     positives += other.positives;
     size += other.size;
+    smoothed_positives += other.smoothed_positives;
+    smoothed_size += other.smoothed_size;
     margins += other.margins;
   }
 };
 
-// Pool-adjacent-violators (Ayer et al. 1955) over groups of bins.
+// Pool-adjacent-violators (Ayer et al. 1955) over groups of bins; their shares rise strictly.
 std::vector<Pool> pools_of(const MarginCounts& counts) {
   std::vector<Pool> pools;
   Pool group;
   for (std::size_t bin = 0; bin < kBins; ++bin) {
     const auto positives = static_cast<double>(counts.positives()[bin]);
     const double size = positives + static_cast<double>(counts.negatives()[bin]);
-    group.add({positives, size, size * centre(bin)});
+    group.add({positives, size, 0.0, 0.0, size * centre(bin)});
     const bool few = std::min(group.positives, group.size - group.positives) < kFewestOfEach;
     if (group.size == 0.0 || (few && bin + 1 < kBins)) continue;
+    group.smoothed_positives = group.positives + 0.5;
+    group.smoothed_size = group.size + 1.0;
     pools.push_back(group);
     group = {};
-    while (pools.size() > 1) {
-      const Pool& last = pools.back();
-      Pool& before = pools[pools.size() - 2];
-      if (before.positives * last.size < last.positives * before.size) break;
-      before.add(last);
+    while (pools.size() > 1 && pools[pools.size() - 2].share() >= pools.back().share()) {
+      pools[pools.size() - 2].add(pools.back());
       pools.pop_back();
     }
   }
@@ -65,8 +70,7 @@ struct Point {
 
 std::vector<Point> points_of(const std::vector<Pool>& pools) {
   std::vector<Point> points{{-kRange, 0.0}};
-  for (const Pool& pool : pools)
-    points.push_back({pool.margins / pool.size, (pool.positives + 0.5) / (pool.size + 1.0)});
+  for (const Pool& pool : pools) points.push_back({pool.margins / pool.size, pool.share()});
   points.front().probability = kLeftAtEnd * points[1].probability;
   points.push_back({kRange, 1.0 - kLeftAtEnd * (1.0 - points.back().probability)});
   return points;

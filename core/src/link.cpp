@@ -21,6 +21,7 @@ void apply_link(Link link, float* margins, std::uint32_t n, float* probabilities
       kernels().sigmoid(margins, n, probabilities);
       break;
     case Link::calibrated:
+      break;
     case Link::squared_hinge:
       for (std::uint32_t c = 0; c < n; ++c) {
         const float loss = std::max(0.0F, 1.0F - margins[c]);

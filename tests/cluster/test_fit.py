@@ -29,8 +29,16 @@ from labelgrove import (
 )
 from labelgrove.data._mapped import Writer, open_arrays, open_dataset
 from labelgrove.distributed import _fit, _plan, _tasks
+from labelgrove.models import _plt_options
 from labelgrove.text import HashedText, TextFeatures, _settings
 from labelgrove.vocabulary import Vocabulary
+
+
+@pytest.fixture(autouse=True)
+def links_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also with few examples."""
+    monkeypatch.setattr(_plt_options, "_FEWEST_TO_HOLD_OUT", 1)
+
 
 KINDS: list[dict[str, Any]] = [
     {"arity": 3, "max_leaf_size": 4},
@@ -40,6 +48,7 @@ KINDS: list[dict[str, Any]] = [
     {"tree": "random", "arity": 5, "max_leaf_size": 5, "bias": 0.0, "normalize": False},
     {"tree": "flat", "class_weight": {"l1": 3.0, "l2": 0.5}},
     {"tree": LabelTree.flat([f"l{i}" for i in range(70)])},
+    {"tree": LabelTree([-1, 0, *([1] * 70)], {i + 2: f"l{i}" for i in range(70)})},
 ]
 
 
@@ -179,6 +188,18 @@ class Backwards(ThreadPoolExecutor):
         return super().submit(twice)
 
 
+def test_a_unit_of_constants_alone_has_counted_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_plan, "_LEAST", 1)
+    every = [(labels or ["l0"], features) for labels, features in some_rows(300)]
+    dataset = written(tmp_path / "rows", every)
+    one_top = LabelTree([-1, 0, *([1] * 70)], {i + 2: f"l{i}" for i in range(70)})
+    expected = in_memory(PLTClassifier(tree=one_top), dataset, tmp_path / "memory.lg")
+    distributed.fit(PLTClassifier(tree=one_top), tmp_path / "rows", tmp_path / "pieces.lg")
+    assert (tmp_path / "pieces.lg").read_bytes() == expected
+
+
 @pytest.mark.parametrize("name", executors())
 def test_any_executor_will_do(tmp_path: Path, name: str) -> None:
     dataset = written(tmp_path / "rows", some_rows(200))
@@ -310,7 +331,7 @@ def test_what_cannot_be_learnt_is_refused(tmp_path: Path) -> None:
     for given_model, data, error, message in (
         (PLTClassifier(second_stage="head"), "rows", ParameterError, "second_stage"),
         (PLTClassifier(online_ready=True), "rows", ParameterError, "online_ready"),
-        (PLTClassifier(link="softmax"), "rows", DataError, "multiclass"),
+        (PLTClassifier(link="softmax"), "rows", ParameterError, "softmax"),
         (PLTClassifier(arity=1), "rows", ParameterError, "arity"),
         (PLTClassifier(class_weight={"x": 2}), "rows", DataError, "'x' is not a label"),
         (PLTClassifier(tree=LabelTree.flat(["l1"])), "rows", DataError, "is not in the tree"),

@@ -40,13 +40,13 @@ def curve(negatives: Sequence[int], positives: Sequence[int]) -> list[float]:
     right = [float(sum(positives[b] for b in group)) for group in groups]
     all_of = [sum(float(negatives[b] + positives[b]) for b in group) for group in groups]
     there = [k for k, size in enumerate(all_of) if size > 0]
-    shares = isotonic([right[k] for k in there], [all_of[k] for k in there])
+    shares = isotonic([right[k] + 0.5 for k in there], [all_of[k] + 1 for k in there])
     points: list[tuple[float, float]] = []
     for share in sorted(set(shares)):
         bins = [b for k, s in zip(there, shares, strict=True) if s == share for b in groups[k]]
         size = sum(negatives[b] + positives[b] for b in bins)
         mean = sum((negatives[b] + positives[b]) * centre(b) for b in bins) / size
-        points.append((mean, (sum(positives[b] for b in bins) + 0.5) / (size + 1)))
+        points.append((mean, share))
     points = [
         (-RANGE, points[0][1] / 4),
         *points,

@@ -29,9 +29,9 @@ class MarginCounts {
   Counts positives_{};
 };
 
-// Maps margins to probabilities by the counts: isotonic regression, made strictly increasing by interpolating linearly
-// between the means of the pooled margins, so siblings keep their order. With too few positives to measure anything it
-// is the link of the squared hinge. Immutable.
+// Maps margins to probabilities by the counts: isotonic regression, made strictly increasing within the range by
+// interpolating linearly between the means of the pooled margins, so siblings keep their order. With too few positives
+// to measure anything it is the link of the squared hinge. NaN, which the search takes for 0, stays NaN. Immutable.
 class Calibration {
  public:
   explicit Calibration(const MarginCounts& counts);

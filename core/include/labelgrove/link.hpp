@@ -10,7 +10,7 @@ enum class Link : std::uint8_t {
   squared_hinge = 1,  // exp(-max(0, 1 - m)^2)  (Parabel: Prabhu et al. 2018)
   softmax = 2,        // exp(m) / sum over the siblings
   cubic_hinge = 3,    // exp(-max(0, 1 - m)^3)  (PECOS: Yu et al. 2022)
-  calibrated = 4,     // that of the squared hinge, corrected by the model's Calibration
+  calibrated = 4,     // measured: the model's Calibration
 };
 
 // In place: the softmax of n siblings' margins. REQUIRES: n > 0.

@@ -116,8 +116,9 @@ def fit(
     ------
     ParameterError
         If a parameter is out of its domain, or requires all examples at once (``second_stage``,
-        ``online_ready``, ``solver="adagrad"``, ``names`` and `HashedText`), or if embeddings are
-        computed by a function, which cannot be stored in a file.
+        ``online_ready``, ``solver="adagrad"``, ``names`` and `HashedText`) or one label per row
+        (``link="softmax"``), or if embeddings are computed by a function, which cannot be stored
+        in a file.
     DataError
         If the data set cannot be used, or has been replaced in the meantime.
     ModelFileError
@@ -476,7 +477,7 @@ def _check(model: PLTClassifier, front: TextFeatures | None, dataset: Dataset) -
             "none of them for a data set that is learnt in pieces"
         )
     if options.link == LINKS["softmax"]:
-        raise DataError(
-            f"{dataset.path}: multilabel targets; with link='softmax', where labels compete, "
-            "expected multiclass ones"
+        raise ParameterError(
+            "link='softmax': expected another link for a data set that is learnt in pieces, since "
+            "its rows may have several labels"
         )

@@ -399,9 +399,9 @@ def assembled(job: Job, trees: int, examples: int) -> dict[str, Storable]:
     }
     for name, dtype in _BLOCKS.items():
         arrays[name] = Pieces(np.dtype(dtype), partial(_of_all, blocks, name))
-    if job.options["held_out"]:
-        for name in _COUNTS:
-            arrays[name] = np.sum([tree.total(name) for tree in blocks], axis=0)
+    counts = [found for tree in blocks for found in tree.margin_counts()]
+    if counts:
+        arrays |= zip(_COUNTS, np.sum(counts, axis=0), strict=True)
     return arrays
 
 
@@ -449,10 +449,12 @@ class _Blocks:
             ends = self._ends[unit][name]
             yield self._arrays[unit][name][ends[place] : ends[place + 1]]
 
-    def total(self, name: str) -> npt.NDArray[Any]:
-        """Return the sum of the units' counts."""
-        total: npt.NDArray[Any] = np.sum([left(path, name)[0] for path in self._paths], axis=0)
-        return total
+    def margin_counts(self) -> Iterator[list[npt.NDArray[Any]]]:
+        """Yield the counts of every unit that has held examples out."""
+        for path in self._paths:
+            arrays = read_model(path, verify=False).arrays
+            if _COUNTS[0] in arrays:
+                yield [arrays[name] for name in _COUNTS]
 
     @property
     def behind(self) -> npt.NDArray[Any]:

@@ -63,8 +63,8 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         Number of children of an inner node (b).
     max_leaves : int, optional
         Largest number of leaves under a node whose children are all leaves (b_max). The default
-        is 64, or 256 for the first node if examples have at least five features on average. An
-        explicit value applies to every node.
+        is 64, or ``arity`` if that is more, and 256 for the first node if examples have at least
+        five features on average. An explicit value applies to every node.
     warm_start_size : float or int, optional
         OPLT-W: :meth:`fit` builds a balanced k-means tree over the labels of the first examples,
         given as a share (a float up to 1) or a number, then learns all examples in order. Later

@@ -70,12 +70,13 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         ``link="softmax"`` or ``solver="adagrad"``.
     link : {"calibrated", "squared_hinge", "cubic_hinge", "softmax"}, optional
         How a node's margin m becomes a probability. For the squared hinge the default is
-        ``"calibrated"``: the share of right children at that margin, measured on a tenth of each
-        node's examples (of 4,096 in all, if that is less) before the node learns from them too.
-        With fewer than 500 examples it is ``"squared_hinge"``: exp(-max(0, 1 - m)²), as in
-        Parabel. ``"cubic_hinge"``: exp(-max(0, 1 - m)³), as in PECOS. For the logistic loss it
-        is σ(m), or ``"softmax"``: siblings compete and the probabilities of all labels sum to
-        one (hierarchical softmax), for multi-class targets only.
+        ``"calibrated"``: the share of right children at that margin, measured on some examples of
+        each node (one in ten, or fewer where n > 40,960 examples: 4,096/n) before the node learns
+        from them too. With fewer than 500 examples, or ``max_iter`` below 8, it is
+        ``"squared_hinge"``: exp(-max(0, 1 - m)²), as in Parabel. ``"cubic_hinge"``:
+        exp(-max(0, 1 - m)³), as in PECOS. For the logistic loss it is σ(m), or ``"softmax"``:
+        siblings compete and the probabilities of all labels sum to one (hierarchical softmax),
+        for multi-class targets only.
     solver : {"dual", "adagrad"}
         Dual coordinate ascent until ``tol`` is reached, or ``max_iter`` passes of AdaGrad, which
         is IPLT (Jasinska-Kobus et al. 2021, Algorithm 1).

@@ -192,7 +192,8 @@ _PASSES = {"dual": 20, "adagrad": 3}
 _LARGEST = 1e6
 
 # Of the examples that calibrate the link: docs/decisions/calibration.md.
-_HELD_OUT, _MOST_HELD_OUT, _FEWEST_TO_HOLD_OUT = 0.1, 4096, 500
+_HELD_OUT, _MOST_HELD_OUT = 0.1, 4096
+_FEWEST_TO_HOLD_OUT, _FEWEST_PASSES = 500, 8
 
 _CLASS_WEIGHTS = ("balanced", "propensity")
 _FEWEST_EXAMPLES = 3  # propensities are undefined for fewer
@@ -267,7 +268,7 @@ class BatchOptions(SavedOptions):
         """Return the options as the core's trainer takes them, for this number of examples."""
         link, held_out = self.link, 0.0
         if link == LINKS["calibrated"]:
-            if n_rows < _FEWEST_TO_HOLD_OUT:
+            if n_rows < _FEWEST_TO_HOLD_OUT or self.max_passes < _FEWEST_PASSES:
                 link = LINKS["squared_hinge"]
             else:
                 held_out = min(_HELD_OUT, _MOST_HELD_OUT / n_rows)
