@@ -20,16 +20,13 @@ from labelgrove.metrics import (
     inverse_propensity,
     ranking_metrics,
 )
+from labelgrove.metrics._propensity import FEWEST_EXAMPLES
 from labelgrove.metrics._score import Finish, Interval, estimate
+from labelgrove.metrics._sets import AVERAGES
 from labelgrove.metrics._summary import set_finishes
 
 RANKED = ("p", "r", "ndcg", "psp", "psndcg")
 """The ranking metrics to report, in this order."""
-
-AVERAGES = ("macro", "micro", "instance")
-"""The F-measures of label sets to report, in this order."""
-
-_FEWEST_FOR_PROPENSITY = 3
 
 
 @dataclass(frozen=True)
@@ -70,7 +67,7 @@ class Training:
         """Return the inverse propensity of each label; None if there are too few examples."""
         if self.given is not None:
             return np.array([self._given(label) for label in labels] or [1.0])
-        if self.examples < _FEWEST_FOR_PROPENSITY:
+        if self.examples < FEWEST_EXAMPLES:
             return None
         counts = np.array([self.counts.get(label, 0) for label in labels] or [0])
         return inverse_propensity(counts, n_examples=self.examples, A=self.A, B=self.B)

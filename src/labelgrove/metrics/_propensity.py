@@ -24,7 +24,7 @@ from labelgrove.metrics._score import (
     ratio_of,
 )
 
-_FEWEST_EXAMPLES = 3  # with fewer than e examples the model's C is negative, and q may be too
+FEWEST_EXAMPLES = 3  # with fewer than e examples the model's C is negative, and q may be too
 
 
 def inverse_propensity(
@@ -72,9 +72,9 @@ def inverse_propensity(
         if n_examples is None:
             raise ParameterError("n_examples is missing: it is needed when counts are given")
         n = n_examples
-    if n < _FEWEST_EXAMPLES:
+    if n < FEWEST_EXAMPLES:
         raise ParameterError(
-            f"n_examples={n}: the propensity model needs at least {_FEWEST_EXAMPLES} examples"
+            f"n_examples={n}: the propensity model needs at least {FEWEST_EXAMPLES} examples"
         )
     if counts.size and counts.max() > n:
         raise DataError(

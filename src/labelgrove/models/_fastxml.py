@@ -11,6 +11,7 @@ import numpy as np
 from labelgrove import _core
 from labelgrove._parameters import choice, flag, integer, real, seed_from
 from labelgrove.metrics import inverse_propensity
+from labelgrove.metrics._propensity import FEWEST_EXAMPLES
 from labelgrove.models._batch import BatchStart
 from labelgrove.models._forest import Floats, ForestClassifier, ForestOptions, ForestStatistics
 from labelgrove.models.engine._archive import Format
@@ -18,9 +19,6 @@ from labelgrove.models.engine._examples import Examples
 from labelgrove.models.engine._records import word_for
 
 GAINS = {"ndcg": 0, "propensity": 1}
-
-_FEWEST = 3
-"""Smallest number of examples for which propensities are defined."""
 
 
 @dataclass(frozen=True)
@@ -184,7 +182,7 @@ class FastXMLClassifier(ForestClassifier):
         return self._start_with(options, named=named)
 
     def _gains(self, options: Any, examples: Examples, n_labels: int) -> Floats | None:
-        if options.gain == GAINS["ndcg"] or examples.rows.n_rows < _FEWEST:
+        if options.gain == GAINS["ndcg"] or examples.rows.n_rows < FEWEST_EXAMPLES:
             return None
         counts = np.bincount(examples.ids, minlength=n_labels)
         return inverse_propensity(counts, n_examples=examples.rows.n_rows)

@@ -14,6 +14,7 @@ from labelgrove._errors import DataError, ParameterError
 from labelgrove._labels import LabelRegistry
 from labelgrove._parameters import choice, flag, integer, real, seed_from, size_from
 from labelgrove.metrics import inverse_propensity
+from labelgrove.metrics._propensity import FEWEST_EXAMPLES
 from labelgrove.models.engine._records import SavedOptions, word_for, words_of
 from labelgrove.tuning._second_stage import SecondStage
 
@@ -196,7 +197,6 @@ _HELD_OUT, _MOST_HELD_OUT = 0.1, 4096
 _FEWEST_TO_HOLD_OUT, _FEWEST_PASSES = 500, 8
 
 _CLASS_WEIGHTS = ("balanced", "propensity")
-_FEWEST_EXAMPLES = 3  # propensities are undefined for fewer
 
 
 @dataclass(frozen=True)
@@ -345,7 +345,7 @@ def class_weights(
         shares = max(np.count_nonzero(counts), 1) * np.maximum(counts, 1)
         return np.asarray(n_rows / shares, np.float32)
     if class_weight == "propensity":
-        q = inverse_propensity(counts, n_examples=max(n_rows, _FEWEST_EXAMPLES))
+        q = inverse_propensity(counts, n_examples=max(n_rows, FEWEST_EXAMPLES))
         return np.asarray(q, np.float32)
     weights = np.ones(len(labels), np.float32)
     names = list(class_weight)

@@ -7,11 +7,10 @@ from typing import Any, Literal
 import numpy as np
 
 from labelgrove._errors import ParameterError
+from labelgrove.metrics._sets import AVERAGES
 from labelgrove.tuning._pairs import FloatArray
 
 Average = Literal["macro", "micro", "instance"]
-
-AVERAGES = ("macro", "micro", "instance")
 
 
 def f_from_counts(hits: Any, positives: Any, predicted: Any, zero_division: float) -> FloatArray:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from labelgrove import _core
 from labelgrove.metrics import inverse_propensity
+from labelgrove.metrics._propensity import FEWEST_EXAMPLES
 from labelgrove.models.engine._learned import Arrays, Floats, Ids, Pointers, without_prefix
 from labelgrove.models.engine._predicting import MISSING
 from labelgrove.tuning._second_stage import CANDIDATES, SecondStage
@@ -24,7 +25,6 @@ BUDGET = 512
 
 _PREFIX = "stage."
 _STAGE = _PREFIX + "numbers"
-_FEWEST = 3  # propensities are undefined for fewer examples
 
 _DENSE, _SPARSEST = 512, 4
 """All of the first examples are predicted before they are learnt; later fewer, at last one in 4."""
@@ -288,7 +288,7 @@ class StagedEngine:
 
     def _inverse_propensity(self, labels: npt.NDArray[np.uint32]) -> npt.NDArray[np.float64]:
         counts = self.sums.counts(np.ascontiguousarray(labels).reshape(-1))
-        n_examples = max(self.sums.examples, _FEWEST)
+        n_examples = max(self.sums.examples, FEWEST_EXAMPLES)
         return inverse_propensity(counts, n_examples=n_examples).reshape(labels.shape)
 
     # --- files ---------------------------------------------------------------------------------
