@@ -23,7 +23,6 @@ MULTI_LABEL = (
     "gutenberg-tfidf",
     "synth4k",
     "cooking-tfidf",
-    "rcv1sub1-train",
 )
 MULTI_CLASS = ("clinc150-tfidf", "onet-tasks", "gutenberg-classes", "aloi-like")
 DATASETS = (*MULTI_LABEL, "clinc150-tfidf", "onet-tasks")
