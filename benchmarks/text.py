@@ -20,10 +20,9 @@ from benchmarks._data import DATA
 from benchmarks._environments import FASTTEXT, OMIKUJI_TEXTS, run
 from benchmarks._measure import fresh
 from benchmarks._results import command_line, earlier, write
-from benchmarks.names import vocabulary_of
+from benchmarks.names import LEARNERS, examples_of, vocabulary_of
 from benchmarks.programs import texts as programs
-from labelgrove import OnlinePLTClassifier, PLTClassifier, TextClassifier, evaluate
-from labelgrove.data import Examples, read_examples
+from labelgrove import TextClassifier, evaluate
 from labelgrove.metrics import inverse_propensity, precision_at_k, psp_at_k
 from labelgrove.text import TextFeatures
 
@@ -45,7 +44,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "default + embeddings": {"embeddings": "wordllama"},
     "default + names": {},
 }
-LEARNERS = {"online": OnlinePLTClassifier, "batch": PLTClassifier}
 PEERS = ("fastText hs", "fastText ova", "tf-idf + omikuji", "tf-idf, letters + omikuji")
 
 _CODES = ("cpv-italian", "kirjastonhoitaja-yso")
@@ -61,14 +59,9 @@ _MOST_FOR_PASSES = 10**7
 """Most characters for fastText's runs of letters, which its tuning reads 150 times."""
 
 
-def examples(dataset: str, part: str) -> Examples:
-    """Read a part of a data set."""
-    return read_examples(DATA / dataset / f"{part}.jsonl.xz")
-
-
 def learn_and_test(dataset: str, learner: str, setting: str) -> dict[str, Any]:
     """Learn in this process, as the command line does, then measure on the test set."""
-    train, test = examples(dataset, "train"), examples(dataset, "test")
+    train, test = examples_of(dataset, "train"), examples_of(dataset, "test")
     texts = train.text or []
     named: dict[str, Any] = {}
     if setting.endswith("names"):
@@ -99,7 +92,7 @@ def learn_and_test(dataset: str, learner: str, setting: str) -> dict[str, Any]:
 
 def ask_peer(dataset: str, peer: str, rows: list[dict[str, Any]]) -> dict[str, Any] | None:
     """Let another program learn and predict; None if that would take too long."""
-    train, test = examples(dataset, "train"), examples(dataset, "test")
+    train, test = examples_of(dataset, "train"), examples_of(dataset, "test")
     texts = train.text or []
     ids: dict[Any, int] = {}
     for part in (train, test):
@@ -159,7 +152,7 @@ def _figures(
 
 def speed(dataset: str, times: int) -> dict[str, Any]:
     """Time to vectorise all training texts, with ours and scikit-learn's in turns."""
-    texts = examples(dataset, "train").text or []
+    texts = examples_of(dataset, "train").text or []
     runs = {"analyzer": "char_wb", "ngram_range": (3, 5)}
     options: dict[str, Any] = {"sublinear_tf": True, "min_df": 2}
     both = [("words", TfidfVectorizer(**options)), ("letters", TfidfVectorizer(**options, **runs))]

@@ -14,7 +14,6 @@
 #include <initializer_list>
 #include <memory>
 #include <span>
-#include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>

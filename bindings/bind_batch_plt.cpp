@@ -2,8 +2,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
-#include <new>
 #include <span>
 #include <stdexcept>
 #include <utility>

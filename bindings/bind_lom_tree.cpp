@@ -1,5 +1,4 @@
 #include <cstdint>
-#include <stdexcept>
 #include <vector>
 
 #include "arrays.hpp"

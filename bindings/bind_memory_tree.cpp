@@ -1,5 +1,4 @@
 #include <cstdint>
-#include <stdexcept>
 
 #include "arrays.hpp"
 #include "held.hpp"

@@ -3,7 +3,6 @@
 #include <optional>
 #include <span>
 #include <stdexcept>
-#include <utility>
 #include <vector>
 
 #include "arrays.hpp"

@@ -1,9 +1,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include <memory>
-#include <optional>
 #include <shared_mutex>
-#include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>

@@ -1,7 +1,6 @@
 #include "labelgrove/calibration.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "labelgrove/elementary.hpp"

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <bit>
 #include <limits>
-#include <stdexcept>
 #include <string>
 #include <utility>
 

@@ -1,7 +1,6 @@
 #include "labelgrove/forest.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <utility>
 

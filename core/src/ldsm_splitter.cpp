@@ -1,7 +1,6 @@
 #include "labelgrove/ldsm_splitter.hpp"
 
 #include <cstddef>
-#include <span>
 #include <utility>
 
 #include "labelgrove/hash.hpp"

@@ -1,7 +1,6 @@
 // Saving and loading: docs/format.md documents every array.
 #include <algorithm>
 #include <cmath>
-#include <string>
 
 #include "labelgrove/archive_check.hpp"
 #include "labelgrove/lom_tree.hpp"

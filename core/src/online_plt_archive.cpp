@@ -1,7 +1,6 @@
 // Saving and loading: docs/format.md documents every array.
 #include <algorithm>
 #include <array>
-#include <string>
 #include <utility>
 
 #include "labelgrove/archive_check.hpp"

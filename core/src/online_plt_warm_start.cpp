@@ -1,6 +1,5 @@
 // Resuming from a batch model: OPLT-W with its tree and its weights (section 5.4).
 #include <algorithm>
-#include <stdexcept>
 #include <vector>
 
 #include "labelgrove/online_plt.hpp"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "labelgrove/budget.hpp"
 #include "labelgrove/elementary.hpp"

@@ -1,7 +1,6 @@
 #include "labelgrove/search.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 
 namespace labelgrove {

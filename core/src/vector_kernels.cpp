@@ -1,8 +1,6 @@
 // Compiled once per CPU variant: see vector_kernels.hpp.
 #include "labelgrove/vector_kernels.hpp"
 
-#include <cstring>
-
 #include "lanes.hpp"
 
 namespace labelgrove {

@@ -1,7 +1,6 @@
 // Sparse vectors of labels that own their arrays.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <numeric>
 #include <utility>

@@ -1,7 +1,6 @@
 // A stream of labelled examples with new labels arriving all the time, and models that learn from it.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "labelgrove/online_plt.hpp"

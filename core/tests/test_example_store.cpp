@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <map>
-#include <thread>
 
 #include "harness.hpp"
 #include "labelgrove/example_store.hpp"

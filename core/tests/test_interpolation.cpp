@@ -1,5 +1,4 @@
 #include <array>
-#include <cmath>
 #include <cstdint>
 #include <numeric>
 #include <span>

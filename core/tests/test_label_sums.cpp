@@ -6,15 +6,10 @@
 #include "harness.hpp"
 #include "labelgrove/label_sums.hpp"
 #include "memory_archive.hpp"
+#include "support.hpp"
 
 namespace labelgrove::testing {
 namespace {
-
-struct Example {
-  std::vector<FeatureId> ids;
-  std::vector<float> values;
-  Features view() const { return {ids.data(), values.data(), static_cast<std::uint32_t>(ids.size())}; }
-};
 
 const Example kOne{{1, 4}, {0.6F, 0.8F}};
 const Example kOther{{0, 4, 9}, {0.48F, 0.6F, 0.64F}};

@@ -216,7 +216,7 @@ def initial_row(given: Mapping[str, Any]) -> Array:
     return blocks(_core.OnlinePlt(dict(given)))[ABOVE_ROOT].rows[-1][:, 0]
 
 
-def save_bytes(engine: _core.OnlinePlt) -> dict[str, bytes]:
+def save_bytes(engine: Any) -> dict[str, bytes]:
     return {name: array.tobytes() for name, array in engine.save(False).items()}
 
 

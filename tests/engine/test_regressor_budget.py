@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.driver import dense_rows, example, labels_of, rows, weights_of
+from engine.driver import dense_rows, example, labels_of, rows, save_bytes, weights_of
 from labelgrove import LOMTreeClassifier, MemoryTreeClassifier, ModelStateError, _core
 
 Row = tuple[dict[int, float], int, float]
@@ -62,10 +62,6 @@ def held(engine: Any) -> int:
     return int(size["model_bytes"] + size.get("memory_bytes", 0))
 
 
-def saved_bytes(engine: Any) -> dict[str, bytes]:
-    return {name: array.tobytes() for name, array in engine.save(False).items()}
-
-
 @each_tree
 @settings(max_examples=3, deadline=None)
 @given(
@@ -89,7 +85,7 @@ def test_a_budget_holds_at_any_time_and_loading_decides_nothing(
         assert held(parts) <= BUDGET
         parts = make.load(given, parts.save(False), False)
         assert held(parts) <= BUDGET
-    assert saved_bytes(parts) == saved_bytes(whole)
+    assert save_bytes(parts) == save_bytes(whole)
     assert whole.size()["weights"] > 100
 
 
@@ -99,9 +95,9 @@ def test_a_budget_that_is_never_reached_changes_nothing(name: str) -> None:
     free, roomy = make(options(name)), make(options(name, max_bytes=10**9))
     for engine in (free, roomy):
         learn(engine, stream)
-    mine = saved_bytes(roomy)
+    mine = save_bytes(roomy)
     mine.pop("budget", None)
-    assert mine == saved_bytes(free)
+    assert mine == save_bytes(free)
 
 
 def test_classes_keep_the_nodes_that_tell_them_apart() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from labelgrove import LabelTree, PLTClassifier
+from labelgrove import PLTClassifier
 from labelgrove.models.engine._trees import TreePlan
 from labelgrove.trees import (
     cost_tree,
@@ -17,6 +17,7 @@ from labelgrove.trees import (
     label_frequencies,
     label_indicator,
 )
+from trees.definitions import nested
 
 
 @pytest.fixture(scope="module")
@@ -27,11 +28,6 @@ def data() -> tuple[Any, list[list[str]]]:
     for row, names in enumerate(labels):
         X[row, [int(name[1:]) for name in names]] += 1
     return X, labels
-
-
-def nested(tree: LabelTree, node: int = 0) -> Any:
-    below = tree.children(node)
-    return tuple(nested(tree, child) for child in below) if below else tree.labels[node]
 
 
 def test_names_of_trees_are_those_of_builders(data: tuple[Any, list[list[str]]]) -> None:

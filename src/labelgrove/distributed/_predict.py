@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from labelgrove._cuts import Cut
-from labelgrove._errors import DataError, ModelFileError, ParameterError
+from labelgrove._errors import DataError, ModelFileError
 from labelgrove._parameters import integer
 from labelgrove._unfinished import identity
 from labelgrove.data._mapped import Header, csr_over, open_arrays, open_dataset, texts_over
@@ -22,7 +22,7 @@ from labelgrove.distributed._executors import resolved, result_of
 from labelgrove.distributed._tasks import opened
 from labelgrove.evaluation._figures import Training, figures
 from labelgrove.evaluation._observed import observe
-from labelgrove.metrics._inputs import check_k
+from labelgrove.metrics._inputs import check_ks
 from labelgrove.models import TextClassifier, load
 
 ROWS = 8192
@@ -117,9 +117,7 @@ def evaluate(
     ModelFileError
         If the model file is invalid, or has been replaced in the meantime.
     """
-    places = sorted({check_k(k) for k in ks})
-    if not places:
-        raise ParameterError("ks is empty: expected at least one number of places")
+    places = check_ks(ks)
     asked = _opened(model, dataset)
     labels = open_dataset(asked.data).labels
     runs = _runs(0, asked.header.rows)

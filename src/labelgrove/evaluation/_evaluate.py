@@ -12,7 +12,7 @@ from labelgrove._errors import DataError, ParameterError
 from labelgrove._targets import parse_targets
 from labelgrove.evaluation._figures import Training, figures
 from labelgrove.evaluation._observed import Predictor, observe
-from labelgrove.metrics._inputs import check_k
+from labelgrove.metrics._inputs import check_ks
 from labelgrove.metrics._score import Interval
 
 
@@ -103,9 +103,7 @@ def evaluate(
     >>> found["p@1"], found["unknown_labels"]
     (0.5, 1)
     """
-    ks = sorted({check_k(k) for k in ks})
-    if not ks:
-        raise ParameterError("ks is empty: expected at least one number of places")
+    ks = check_ks(ks)
     training = _training(clf, Y_train, label_counts, n_train, A, B)
     observed = observe(clf, [(X, Y)], k=ks[-1], threshold=threshold, excluded=excluded)
     return figures(observed, ks, training=training, zero_division=zero_division, interval=interval)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from operator import index
 from typing import Any
 
@@ -126,6 +127,14 @@ def check_k(k: int) -> int:
     if value < 1:
         raise ParameterError(f"k={k!r}: expected a positive whole number")
     return value
+
+
+def check_ks(ks: Iterable[int]) -> list[int]:
+    """Return the distinct numbers of places in increasing order, after checking them."""
+    places = sorted({check_k(k) for k in ks})
+    if not places:
+        raise ParameterError("ks is empty: expected at least one number of places")
+    return places
 
 
 def as_ranking(prediction: Any, shape: tuple[int, int], k: int) -> IntArray:

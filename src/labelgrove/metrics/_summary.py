@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from labelgrove._errors import ParameterError
-from labelgrove.metrics._inputs import check_k
+from labelgrove.metrics._inputs import check_ks
 from labelgrove.metrics._propensity import (
     psndcg_finish,
     psp_finish,
@@ -84,9 +83,7 @@ def ranking_finishes(
     zero_division: float,
 ) -> tuple[dict[str, Finish], int]:
     """Return the last step of every metric of `ranking_metrics`, and the number of rows."""
-    ks = sorted({check_k(k) for k in ks})
-    if not ks:
-        raise ParameterError("ks is empty: expected at least one number of places")
+    ks = check_ks(ks)
     zero = check_zero_division(zero_division)
     hits = match(Y_true, prediction, ks[-1], labels)
     finishes: dict[str, Finish] = {}

@@ -12,7 +12,6 @@ from labelgrove import _core
 from labelgrove._parameters import choice, flag, integer, real, seed_from
 from labelgrove.metrics import inverse_propensity
 from labelgrove.metrics._propensity import FEWEST_EXAMPLES
-from labelgrove.models._batch import BatchStart
 from labelgrove.models._forest import Floats, ForestClassifier, ForestOptions, ForestStatistics
 from labelgrove.models.engine._archive import Format
 from labelgrove.models.engine._examples import Examples
@@ -176,10 +175,6 @@ class FastXMLClassifier(ForestClassifier):
     def statistics_(self) -> ForestStatistics:
         """Shape of the trees and quality of the splits; not in models saved for prediction."""
         return self._statistics(lambda forest, _: forest)
-
-    def _start(self, *, named: bool) -> BatchStart:
-        options = FastxmlOptions.from_parameters(self.get_params(deep=False))
-        return self._start_with(options, named=named)
 
     def _gains(self, options: Any, examples: Examples, n_labels: int) -> Floats | None:
         if options.gain == GAINS["ndcg"] or examples.rows.n_rows < FEWEST_EXAMPLES:

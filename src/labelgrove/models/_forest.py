@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -41,7 +41,9 @@ class ForestClassifier(BatchClassifier):
     _takes_beam = False
     n_jobs: int | None
 
-    def _start_with(self, options: ForestOptions, *, named: bool) -> BatchStart:
+    def _start(self, *, named: bool) -> BatchStart:
+        kind = cast("type[ForestOptions]", self._format.options)
+        options = kind.from_parameters(self.get_params(deep=False))
         thread_count(self.n_jobs)
         make = partial(self._grow, options)
         return Start(options, LabelRegistry(), FeatureNames() if named else None, make)

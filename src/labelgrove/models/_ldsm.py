@@ -10,7 +10,6 @@ import numpy as np
 
 from labelgrove import _core
 from labelgrove._parameters import choice, flag, integer, real, seed_from
-from labelgrove.models._batch import BatchStart
 from labelgrove.models._forest import (
     Floats,
     ForestClassifier,
@@ -230,10 +229,6 @@ class LdSMClassifier(ForestClassifier):
     def statistics_(self) -> LdSMStatistics:
         """Shape of the trees and quality of the splits; not in models saved for prediction."""
         return self._statistics(_ldsm_statistics)
-
-    def _start(self, *, named: bool) -> BatchStart:
-        options = LdsmOptions.from_parameters(self.get_params(deep=False))
-        return self._start_with(options, named=named)
 
 
 @dataclass(frozen=True)

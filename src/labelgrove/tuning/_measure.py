@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from labelgrove._errors import ParameterError
-from labelgrove.metrics._sets import AVERAGES
 from labelgrove.tuning._pairs import FloatArray
 
 Average = Literal["macro", "micro", "instance"]
+AVERAGES: tuple[Average, ...] = get_args(Average)
 
 
 def f_from_counts(hits: Any, positives: Any, predicted: Any, zero_division: float) -> FloatArray:
@@ -26,7 +26,7 @@ def check_average(average: Any) -> Average:
     """Return `average` after checking it."""
     for known in AVERAGES:
         if average == known:
-            return known  # type: ignore[return-value]  # it is one of the three
+            return known
     raise ParameterError(f"average={average!r}: expected one of {', '.join(AVERAGES)}")
 
 

@@ -36,9 +36,10 @@ from labelgrove.cli.streams._output import Output, refuse_inputs
 from labelgrove.cli.streams._progress import ProgressLine, shown
 from labelgrove.cli.streams._source import Source
 from labelgrove.data import read_inverse_propensities
-from labelgrove.evaluation._figures import AVERAGES, Training, figures
+from labelgrove.evaluation._figures import Training, figures
 from labelgrove.evaluation._observed import Observed, observe
 from labelgrove.metrics import label_table
+from labelgrove.metrics._sets import AVERAGES
 from labelgrove.vocabulary import Vocabulary
 
 _PLACES = (1, 3, 5)
