@@ -64,6 +64,26 @@ class Rows(NamedTuple):
             n_rows=end - begin,
         )
 
+    def without_zeros(self) -> Rows:
+        """Return the rows without stored zeros; dense rows that have any become sparse."""
+        kept = np.count_nonzero(self.values)
+        if kept == len(self.values):
+            return self
+        places = np.flatnonzero(self.values)
+        if self.dense:
+            ends = np.arange(self.n_rows + 1) * self.n_features
+            ids = (places % self.n_features).astype(np.uint32)
+        else:
+            ends, ids = self.indptr, self.ids[places]
+        return Rows(
+            np.searchsorted(places, ends).astype(np.int64),
+            ids,
+            self.values[places],
+            self.n_rows,
+            self.n_features,
+            dense=False,
+        )
+
 
 MAX_MAGNITUDE = 1e9
 """Largest absolute value if examples are not scaled: squares must fit into 32-bit floats."""

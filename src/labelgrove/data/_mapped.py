@@ -324,7 +324,11 @@ class Writer:
         self._rows += len(lengths)
 
     def features(self, lengths: NDArray[np.int64], ids: Any, values: Any, width: int) -> None:
-        """Append the features of rows."""
+        """Append the features of rows, without stored zeros, which no model learns from."""
+        if np.count_nonzero(values) < len(values):
+            places = np.flatnonzero(values)
+            before = np.searchsorted(places, np.concatenate([[0], np.cumsum(lengths)]))
+            lengths, ids, values = np.diff(before), ids[places], values[places]
         self._append(_FEATURES[0], lengths)
         self._files[_FEATURES[1]].append(ids.astype(np.int32, copy=False))
         self._files[_FEATURES[2]].append(values)

@@ -138,16 +138,20 @@ class OnlineClassifier(LabelClassifier):
         pace = Pace.of_runs(threads) if patience is None else Pace.of_steps()
         with self._guard.changing(patience) as turn:
             weigh = partial(check_weights, sample_weight, most=MOST_WEIGHT, some=False)
-            examples = self._take_more(X, y, classes, weigh, turn)
+            examples = self._take_more(X, y, classes, weigh, turn, zeros=prepare is not None)
             self._run(examples, 1, turn, threads, pace, prepare, again=again)
         return self
 
-    def _take_more(self, X: Any, y: Any, classes: Any, weigh: Weigh, turn: Turn) -> Examples:
+    def _take_more(
+        self, X: Any, y: Any, classes: Any, weigh: Weigh, turn: Turn, *, zeros: bool
+    ) -> Examples:
         """Validate a call's examples; start the model if it has learnt nothing yet."""
         into = self._learned or self._started(named=is_dict_rows(X))
         if isinstance(into, Learned) and not into.engine.can_learn:
             raise ModelStateError("this model was saved for prediction only and cannot learn")
-        examples = take(into, X, y, self._kinds, weigh, classes, self._check_new_labels)
+        examples = take(
+            into, X, y, self._kinds, weigh, classes, self._check_new_labels, zeros=zeros
+        )
         if isinstance(into, Start):
             self._adopt(into.learned(into.make(None), examples), turn)
         return examples
@@ -172,7 +176,8 @@ class OnlineClassifier(LabelClassifier):
                 started = perf_counter()
                 run = examples
                 if prepare is not None:
-                    run = replace(examples, rows=prepare(examples.rows, begin, end, threads))
+                    rows = prepare(examples.rows, begin, end, threads).without_zeros()
+                    run = replace(examples, rows=rows)
                 if isinstance(learned.engine, StagedEngine):
                     learned.engine.again = again or done >= n
                 learn_run(learned, run, begin, end, threads)

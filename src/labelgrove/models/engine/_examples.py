@@ -142,8 +142,13 @@ def take(
     weigh: Weigh | None = None,
     classes: Any = None,
     check: Callable[[Any, list[Any]], None] | None = None,
+    *,
+    zeros: bool = False,
 ) -> Examples:
     """Validate a call's examples, without adding new labels yet.
+
+    Stored zeros are dropped unless ``zeros``, as a feature of value 0 must not count as one that
+    occurs.
 
     ``weigh(n_rows)`` returns their weights; ``check(options, names)`` may refuse new labels.
 
@@ -179,7 +184,7 @@ def take(
             into.features.truncate(named_features)
         raise
     return Examples(
-        rows=rows,
+        rows=rows if zeros else rows.without_zeros(),
         indptr=indptr,
         ids=ids.view(np.uint32),
         weights=weights,
