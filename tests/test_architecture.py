@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "tuning": set(),
     "evaluation": {"metrics"},
     "models": {"data", "metrics", "persistence", "vocabulary", "text", "trees", "tuning"},
-    "reporting": {"evaluation", "metrics"},
+    "reporting": {"data", "evaluation", "metrics"},
     "distributed": {"data", "evaluation", "metrics", "models", "persistence", "text", "trees"},
     "river": {"models"},
     "client": {"vocabulary"},

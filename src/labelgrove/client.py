@@ -120,12 +120,17 @@ class Client:
         token = token or os.environ.get("LABELGROVE_TOKEN")
         self.url = base.rstrip("/")
         self._home = f"{self.url}/v1/projects/{quote(self.project, safe='')}"
-        self._http = httpx.Client(
-            base_url=self._home,
-            headers={"Authorization": f"Bearer {token}"} if token else None,
-            timeout=timeout,
-            transport=transport,
-        )
+        try:
+            self._http = httpx.Client(
+                base_url=self._home,
+                headers={"Authorization": f"Bearer {token}"} if token else None,
+                timeout=timeout,
+                transport=transport,
+            )
+        except httpx.InvalidURL as error:
+            raise DataError(
+                f"{url}: {error}; expected an address such as http://localhost:8787#name"
+            ) from None
 
     # --- suggestions ---------------------------------------------------------------------------
 

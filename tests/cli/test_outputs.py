@@ -93,3 +93,30 @@ def test_the_pattern_of_a_stranger_is_not_run(run: Any, texts: Path, tmp_path: P
 def test_help_shows_flags_as_they_are_typed(run: Any, command: str) -> None:
     page = run(*command.split(), "--help").stdout
     assert "--help" in page and "bool" not in page
+
+
+def test_an_earlier_output_outlives_a_failure(
+    run: Any, texts: Path, text_model: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "out.jsonl"
+    run("predict", text_model, texts, "-o", output)
+    before = output.read_bytes()
+    broken = tmp_path / "broken.jsonl"
+    broken.write_bytes(texts.read_bytes() + b"{\n")
+    run("predict", text_model, broken, "-o", output, status=1)
+    assert output.read_bytes() == before
+    assert not list(tmp_path.glob(".*.tmp"))
+
+
+def test_a_report_on_a_file_whose_name_is_no_text(
+    run: Any, texts: Path, text_model: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("altair")
+    strange = os.fsdecode(os.fsencode(tmp_path / "model") + b"\xfe.lg")
+    try:
+        Path(strange).write_bytes(text_model.read_bytes())
+    except OSError:
+        pytest.skip("the file system takes names in UTF-8 only")
+    page = tmp_path / "page.html"
+    run("report", strange, texts, "-o", page, "--limit", "50")
+    assert "model?.lg" in page.read_text("utf-8")

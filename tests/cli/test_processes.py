@@ -106,7 +106,20 @@ def test_a_full_disk_is_one_sentence(
         process = start("eval", text_model, texts, *words, stdout=full)
         _, errors = process.communicate()
     assert process.returncode == 1
-    assert errors.decode() == "error: no space left on device\n"
+    assert errors.decode() == "error: standard output: no space left on device\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_model_is_learnt_though_its_summary_cannot_be_shown(
+    start: Start, texts: Path, text_model: Path
+) -> None:
+    before = text_model.read_bytes()
+    with Path("/dev/full").open("wb") as full:
+        process = start("learn", text_model, texts, stdout=full)
+        _, errors = process.communicate()
+    assert process.returncode == 1
+    assert errors.decode() == "error: standard output: no space left on device\n"
+    assert text_model.read_bytes() != before
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")

@@ -65,6 +65,8 @@ def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("labelgrove.client._FIRST_PAUSE", 0.0)
     with pytest.raises(DataError, match="expected the project's name as well"):
         Client("http://127.0.0.1:9")
+    with pytest.raises(DataError, match="expected an address such as http://localhost:8787#name"):
+        Client("http://[::1", "demo")
     with (
         Client("http://127.0.0.1:9", "demo") as client,
         pytest.raises(ServiceError, match=r"http://127.0.0.1:9: cannot be reached"),

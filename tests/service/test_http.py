@@ -80,6 +80,9 @@ def test_suggestions_as_annif_asks_for_them(client: TestClient) -> None:
     teach(client, 300)
     form = {"text": "cat cat cat", "limit": "3", "project": "x", "metadata_title": "y"}
     [first, *others] = client.post(f"{DEMO}/suggest", data=form).json()["results"]
+    kind = {"content-type": "application/x-www-form-urlencoded"}
+    answer = client.post(f"{DEMO}/suggest", content="text=käse".encode(), headers=kind)
+    assert answer.status_code == 200  # as curl -d sends it
     assert first["uri"] == first["label"] == "cat" and first["notation"] is None
     assert 0 < first["score"] <= 1 and len(others) == 2
     assert suggestions(client, "cat cat cat", threshold=0.99, limit=9) in ([], ["cat"])

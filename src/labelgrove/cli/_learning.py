@@ -349,11 +349,9 @@ def finish_learning(
     path: str,
     checkpoints: Checkpoints,
     *,
-    known_before: int = 0,
     for_prediction: bool = False,
-    as_json: bool = False,
 ) -> None:
-    """Write the model and print a summary; after Ctrl-C exit with its status."""
+    """Write the model; after Ctrl-C before the first example exit with its status."""
     if learning.examples == 0:
         if learning.stopped:
             say_error("stopped by Ctrl-C before anything was learnt; no model was written")
@@ -369,7 +367,6 @@ def finish_learning(
             learning.finish(checkpoints)
         learning.model.save(path, for_prediction=for_prediction)
     checkpoints.remove()
-    report_learning(learning, path, known_before=known_before, as_json=as_json)
 
 
 def report_learning(

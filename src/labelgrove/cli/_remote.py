@@ -67,33 +67,29 @@ def predict_there(
 
     ``data`` is a file, or the texts themselves.
     """
-    out = Output(output)
-    try:
-        with _client(address) as client:
+    with Output(output) as out, _client(address) as client:
 
-            def write(texts: list[str]) -> None:
-                found = client.predict_topk(texts, k)
-                lines = (
-                    {
-                        "labels": [label for label, _ in row],
-                        "scores": [float(f"{score:.6g}") for _, score in row],
-                    }
-                    for row in found
-                )
-                out.write(b"".join(map(encode, lines)))
+        def write(texts: list[str]) -> None:
+            found = client.predict_topk(texts, k)
+            lines = (
+                {
+                    "labels": [label for label, _ in row],
+                    "scores": [float(f"{score:.6g}") for _, score in row],
+                }
+                for row in found
+            )
+            out.write(b"".join(map(encode, lines)))
 
-            if isinstance(data, list):
-                write(data)
-            else:
-                _each(
-                    data,
-                    reading,
-                    limit,
-                    lambda chunk: write(_texts(chunk, data)),
-                    beside_output=output == "-",
-                )
-    finally:
-        out.close()
+        if isinstance(data, list):
+            write(data)
+        else:
+            _each(
+                data,
+                reading,
+                limit,
+                lambda chunk: write(_texts(chunk, data)),
+                beside_output=output == "-",
+            )
 
 
 def _each(

@@ -9,7 +9,7 @@ import secrets
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -46,8 +46,11 @@ def _replacement(target: Path) -> Iterator[BinaryIO]:
         if target.exists():
             shutil.copymode(target, temporary)
         temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
+    except BaseException as failure:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        if isinstance(failure, OSError) and failure.filename == str(temporary):
+            failure.filename = str(target)
         raise
 
 

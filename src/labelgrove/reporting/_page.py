@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from functools import cache
 from importlib.resources import files
-from os import PathLike
-from pathlib import Path
+from os import PathLike, fspath
 from typing import Any
 
 from labelgrove._optional import optional
 from labelgrove._version import __version__
+from labelgrove.data._sink import open_sink
 
 _SCRIPTS = ("format.js", "charts.js", "table.js", "tree.js", "page.js")
 
@@ -53,7 +53,8 @@ def write_page(path: str | PathLike[str], template: str, content: dict[str, Any]
         vega_version=str(_vega().get_vega_version()),
         version=__version__,
     )
-    Path(path).write_text(html, encoding="utf-8")
+    with open_sink(fspath(path)) as page:
+        page.write(html.encode("utf-8", "replace"))  # of file names that are not UTF-8
 
 
 def _json(value: Any) -> str:

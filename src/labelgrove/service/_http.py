@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import errno
 import logging
 import time
 from collections import deque
@@ -22,7 +21,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from labelgrove._errors import DataError, LabelGroveError, ModelStateError, ParameterError
-from labelgrove.service._problems import Problem
+from labelgrove.service._problems import NO_ROOM, Problem
 from labelgrove.service._project import Project
 from labelgrove.service._service import Service
 
@@ -37,7 +36,6 @@ _FIELDS = 1_000
 _BODY_SECONDS = 30.0
 _WAIT_SECONDS = 60.0
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5, 30, 60)
 
 
@@ -315,7 +313,7 @@ def _form(raw: bytes) -> dict[str, str]:
 
     try:
         pairs = parse_qsl(
-            raw.decode("ascii"), True, encoding="utf-8", errors="strict", max_num_fields=_FIELDS
+            raw.decode("utf-8"), True, encoding="utf-8", errors="strict", max_num_fields=_FIELDS
         )
     except UnicodeDecodeError:
         raise Problem(400, "the form is not valid UTF-8") from None
@@ -352,7 +350,7 @@ def _failure(failure: Exception) -> Response:
         )
     if isinstance(failure, LabelGroveError):
         return problem(500, str(failure))
-    if isinstance(failure, OSError) and failure.errno in _NO_ROOM:
+    if isinstance(failure, OSError) and failure.errno in NO_ROOM:
         return problem(507, "the disk is full; nothing was changed")
     _log.exception("a request failed", exc_info=failure)
     return problem(500, "internal error; the server's log has the details")

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+
 from labelgrove._errors import LabelGroveError
+
+NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+"""Error numbers of a write that does not fit on the disk."""
 
 
 class Problem(LabelGroveError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import closing
 from time import perf_counter
 from typing import Annotated, Any
 
@@ -111,10 +110,10 @@ def evaluate(
         observed, seconds = _observed(model, source, beam, cut, excluded)
     result = figures(observed, _PLACES, training=training) | {"total_seconds": seconds}
     if per_label is not None:
-        with closing(Output(per_label)) as out:
+        with Output(per_label) as out:
             out.write(_table(observed, model.vocabulary_))
     if metrics_file is not None:
-        with closing(Output(metrics_file)) as out:
+        with Output(metrics_file) as out:
             out.write(encode(result))
     if json:
         write_json(result)

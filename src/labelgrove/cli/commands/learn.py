@@ -6,7 +6,13 @@ import typer
 
 from labelgrove._errors import ModelStateError, ParameterError
 from labelgrove.cli._checkpoints import Checkpoints
-from labelgrove.cli._learning import finish_learning, learn_from, new_record, write_record
+from labelgrove.cli._learning import (
+    finish_learning,
+    learn_from,
+    new_record,
+    report_learning,
+    write_record,
+)
 from labelgrove.cli._models import (
     algorithm_of,
     check_can_write,
@@ -95,11 +101,6 @@ def learn(
         ) as source:
             learning = learn_from(model, source, checkpoints=kept, record=record)
         write_record(progressive, learning, target, data)
-        finish_learning(
-            learning,
-            target,
-            kept,
-            known_before=known,
-            for_prediction=for_prediction,
-            as_json=json,
-        )
+        finish_learning(learning, target, kept, for_prediction=for_prediction)
+    # Outside the context: if this output fails, the model is written all the same.
+    report_learning(learning, target, known_before=known, as_json=json)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -113,14 +113,14 @@ def predict(
     if data is None:
         if not isinstance(model, TextClassifier):
             raise ParameterError("--text: expected DATA, since the model reads numbered features")
-        with closing(Output(output)) as out:
+        with Output(output) as out:
             out.write(lines(text))
         return
     with ExitStack() as resources:
         source = resources.enter_context(
             Source(data, reading=reading_for(model, reading), limit=limit, labels_required=False)
         )
-        out = resources.enter_context(closing(Output(output)))
+        out = resources.enter_context(Output(output))
         line = ProgressLine("predicting", source.total, source.share_read)
         resources.enter_context(shown(line, beside_output=output == "-"))
         done = 0

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from labelgrove._errors import LabelGroveError, MissingDependencyError, ParameterError
+from labelgrove._errors import DataError, LabelGroveError, MissingDependencyError, ParameterError
 from labelgrove.cli._options import JsonOption
 from labelgrove.cli.streams._console import encode, say, write_json
 
@@ -93,7 +93,10 @@ def serve(
             f'the service needs {error.name}; install it with pip install "labelgrove[service]"'
         ) from None
     if recover is not None:
-        kept, moved = service.recover(directory / "projects" / recover / "log.sqlite")
+        log = directory / "projects" / recover / "log.sqlite"
+        if not log.is_file():
+            raise DataError(f"--recover {recover}: there is no such project in {directory}")
+        kept, moved = service.recover(log)
         say(f"recovered {kept} events; the damaged file is now {moved}")
         return
     if new_token is not None and new_token not in service.SCOPES:

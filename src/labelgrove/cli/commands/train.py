@@ -186,4 +186,6 @@ def train(
         with Checkpoints(output, context.params, checkpoint) as kept:
             learning = learn_from(model, source, passes, checkpoints=kept, record=record)
             write_record(progressive, learning, output, data)
-            finish_learning(learning, output, kept, for_prediction=for_prediction, as_json=json)
+            finish_learning(learning, output, kept, for_prediction=for_prediction)
+    # Outside the context: if this output fails, the model is written all the same.
+    report_learning(learning, output, as_json=json)

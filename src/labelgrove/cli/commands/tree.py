@@ -121,9 +121,8 @@ def build(
     with shown(ProgressLine(f"building a tree from {builder.reads} in {data}")):
         tree = builder.build(given, parameters)
     seconds = time.perf_counter() - started
-    file = Output(output)
-    file.write(tree_as_bytes(tree, output))
-    file.close()
+    with Output(output) as file:
+        file.write(tree_as_bytes(tree, output))
     facts = {"tree": output, "seconds": round(seconds, 3), **figures(tree)}
     if json:
         write_json(facts)

@@ -7,7 +7,8 @@ import math
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TextIO
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -96,8 +97,20 @@ def write_json(result: Mapping[str, Any]) -> None:
 
     NaN and infinities become null.
     """
-    sys.stdout.buffer.write(encode(result))
-    sys.stdout.flush()
+    with _named_standard_output():
+        sys.stdout.buffer.write(encode(result))
+        sys.stdout.flush()
+
+
+@contextmanager
+def _named_standard_output() -> Iterator[None]:
+    """Name standard output in an error, as the system does not."""
+    try:
+        yield
+    except OSError as failure:
+        if failure.filename is None:
+            failure.filename = "standard output"
+        raise
 
 
 def encode(result: Mapping[str, Any]) -> bytes:
@@ -129,7 +142,9 @@ def show(content: RenderableType) -> None:
     with console.capture() as drawn:
         console.print(content)
     lines = [line.rstrip() for line in drawn.get().splitlines()]
-    sys.stdout.write("\n".join(lines) + "\n")
+    with _named_standard_output():
+        sys.stdout.write("\n".join(lines) + "\n")
+        sys.stdout.flush()
 
 
 def _plain(value: Any) -> Any:

@@ -2,39 +2,40 @@
 
 from __future__ import annotations
 
-import gzip
-import lzma
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, cast
+from typing import Any, Self
 
 from labelgrove._errors import ParameterError
+from labelgrove.data._sink import open_sink
 
 
 class Output:
-    """Destination of results; write errors carry the file name.
+    """Destination of results, a context; write errors carry the file name.
 
-    Files ending in ``.gz`` or ``.xz`` are compressed; ``-`` is standard output.
+    Files ending in ``.gz`` or ``.xz`` are compressed; ``-`` is standard output. A file is created
+    or replaced only when the context ends without an error.
     """
 
     def __init__(self, path: str) -> None:
-        self._name = "standard output" if path == "-" else path
-        self._kept_open = path == "-"
-        self._stream: IO[bytes] = sys.stdout.buffer if path == "-" else _open_file(path)
+        self._path = path
+        self._resources = ExitStack()
+
+    def __enter__(self) -> Self:
+        with self._named():
+            self._stream = self._resources.enter_context(open_sink(self._path))
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        with self._named():
+            self._resources.__exit__(*exception)
 
     def write(self, content: bytes) -> None:
         """Write whole lines and flush, so that the reader of a pipe does not wait."""
         with self._named():
             self._stream.write(content)
             self._stream.flush()
-
-    def close(self) -> None:
-        """Close a file; leave standard output open."""
-        if not self._kept_open:
-            with self._named():
-                self._stream.close()
 
     @contextmanager
     def _named(self) -> Iterator[None]:
@@ -43,7 +44,7 @@ class Output:
         except OSError as failure:
             # The system does not name the file of a failed write.
             if failure.filename is None:
-                failure.filename = self._name
+                failure.filename = "standard output" if self._path == "-" else self._path
             raise
 
 
@@ -53,11 +54,3 @@ def refuse_inputs(output: str, *inputs: str) -> None:
     for name in inputs:
         if target.is_file() and Path(name).is_file() and target.samefile(name):
             raise ParameterError(f"{output}: this output would overwrite an input file")
-
-
-def _open_file(path: str) -> IO[bytes]:
-    if path.endswith(".gz"):
-        return cast(IO[bytes], gzip.open(path, "wb"))
-    if path.endswith(".xz"):
-        return lzma.open(path, "wb")
-    return Path(path).open("wb")
