@@ -105,7 +105,7 @@ def tune(
     if json:
         write_json(result)
     else:
-        show_pairs(_for_people(result))
+        show_pairs(_for_people(result, _goal(average, labels, recall)))
 
 
 def tune_on(
@@ -180,7 +180,16 @@ def _warn(result: dict[str, Any]) -> None:
         )
 
 
-def _for_people(result: dict[str, Any]) -> list[tuple[str, str]]:
+def _goal(average: str, labels: float | None, recall: float | None) -> str:
+    """Describe the goal of `labelgrove tune` for people."""
+    if recall is not None:
+        return f"a recall of {recall:.0%}, with the best precision"
+    if labels is not None:
+        return f"{labels:g} labels per example, with the best micro F1"
+    return f"{average} F1 over all labels of MODEL"
+
+
+def _for_people(result: dict[str, Any], goal: str) -> list[tuple[str, str]]:
     examples = f"{_numbers.count(result['examples'])} in {_numbers.duration(result['seconds'])}"
     path = result["model"]
     few, labels = (_numbers.count(result[name]) for name in ("rare_labels", "labels"))
@@ -195,7 +204,7 @@ def _for_people(result: dict[str, Any]) -> list[tuple[str, str]]:
         pairs.insert(3, ("best single", single))
     return [
         *pairs,
-        ("tuned for", f"{result['average']} F1 over all labels of MODEL"),
+        ("tuned for", goal),
         ("classifiers", f"{result['classifiers_per_example']:,.1f} evaluated per example"),
         ("model", f"{path} ({_numbers.size(Path(path).stat().st_size)})"),
     ]
