@@ -22,8 +22,8 @@ def identity(files: Iterable[Path]) -> list[tuple[str, int, int]]:
     return [(path, status.st_size, status.st_mtime_ns) for path, status in states]
 
 
-#: Errors raised by a write, often without a file name, when the disk is full.
-_FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
+DISK_FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
+"""Numbers of the errors, often without a file name, of a write to a full disk."""
 
 
 _LONGEST_NAME = 255  # in bytes, on most file systems
@@ -81,7 +81,7 @@ class Unfinished:
         if self._lock is not None and not self._record.exists():
             self.remove()
         self._let_go()
-        if isinstance(error, OSError) and error.errno in _FULL and error.filename is None:
+        if isinstance(error, OSError) and error.errno in DISK_FULL and error.filename is None:
             raise OSError(error.errno, error.strerror, str(self._target)) from error
 
     def is_of(self, request: Mapping[str, Any]) -> bool:

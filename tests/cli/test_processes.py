@@ -319,3 +319,9 @@ def test_a_port_in_use_is_one_sentence(start: Start, tmp_path: Path) -> None:
         _, stderr = serving.communicate(timeout=60)
     assert serving.returncode == 1
     assert f"error: cannot listen on 127.0.0.1:{port}; is it already in use?" in stderr.decode()
+
+
+def test_a_project_that_was_never_there_is_not_recovered(run: Any, tmp_path: Path) -> None:
+    pytest.importorskip("starlette")
+    result = run("serve", tmp_path, "--recover", "nosuch", status=1)
+    assert result.stderr == f"error: --recover nosuch: there is no such project in {tmp_path}\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import sys
 from concurrent.futures import wait
 from pathlib import Path
@@ -13,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from labelgrove.service import _rebuild
 from labelgrove.service._events import (
     Deprecation,
     Forgetting,
@@ -308,3 +311,15 @@ def test_snapshots_of_another_log_are_removed(tmp_path: Path) -> None:
     again = without_snapshots(again)
     assert fingerprint_at_the_end(again) == found
     again.close()
+
+
+def test_a_rebuild_on_a_full_disk_is_a_problem_like_any_other(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(folder: Path, head: int) -> None:
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    monkeypatch.setattr(_rebuild, "compare", full)
+    monkeypatch.setattr(sys, "argv", ["rebuild", "demo", "7"])
+    _rebuild.main()
+    assert json.loads(capsys.readouterr().out)["status"] == 507

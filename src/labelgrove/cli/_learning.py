@@ -372,7 +372,10 @@ def finish_learning(
 def report_learning(
     learning: Learning, path: str, *, known_before: int = 0, as_json: bool = False
 ) -> None:
-    """Print a summary of a written model; after Ctrl-C exit with its status."""
+    """Print a summary of a written model; after Ctrl-C exit with its status.
+
+    To be called outside the context of checkpoints, which would blame the model for a failure.
+    """
     if as_json:
         write_json(_for_programs(learning, path, known_before))
     elif not learning.stopped:

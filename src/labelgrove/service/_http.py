@@ -21,7 +21,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from labelgrove._errors import DataError, LabelGroveError, ModelStateError, ParameterError
-from labelgrove.service._problems import NO_ROOM, Problem
+from labelgrove._unfinished import DISK_FULL
+from labelgrove.service._problems import Problem
 from labelgrove.service._project import Project
 from labelgrove.service._service import Service
 
@@ -350,7 +351,7 @@ def _failure(failure: Exception) -> Response:
         )
     if isinstance(failure, LabelGroveError):
         return problem(500, str(failure))
-    if isinstance(failure, OSError) and failure.errno in NO_ROOM:
+    if isinstance(failure, OSError) and failure.errno in DISK_FULL:
         return problem(507, "the disk is full; nothing was changed")
     _log.exception("a request failed", exc_info=failure)
     return problem(500, "internal error; the server's log has the details")

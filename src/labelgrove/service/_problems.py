@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import errno
-
 from labelgrove._errors import LabelGroveError
-
-NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-"""Error numbers of a write that does not fit on the disk."""
 
 
 class Problem(LabelGroveError):

@@ -17,11 +17,12 @@ from typing import Any
 
 import msgspec
 
+from labelgrove._unfinished import DISK_FULL
 from labelgrove.service._database import Reading
 from labelgrove.service._events import NAME_CHANGES, Example, named_now
 from labelgrove.service._history import History
 from labelgrove.service._model import batch_model, teach
-from labelgrove.service._problems import NO_ROOM, Problem
+from labelgrove.service._problems import Problem
 from labelgrove.service._settings import Settings
 
 _LEAST = 20
@@ -121,7 +122,7 @@ def main() -> None:
     except Problem as problem:
         answer = {"problem": str(problem), "status": problem.status}
     except OSError as failure:
-        if failure.errno not in NO_ROOM:
+        if failure.errno not in DISK_FULL:
             raise
         answer = {"problem": "the disk is full; nothing was changed", "status": 507}
     sys.stdout.write(json.dumps(answer))

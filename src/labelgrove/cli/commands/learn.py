@@ -102,5 +102,4 @@ def learn(
             learning = learn_from(model, source, checkpoints=kept, record=record)
         write_record(progressive, learning, target, data)
         finish_learning(learning, target, kept, for_prediction=for_prediction)
-    # Outside the context: if this output fails, the model is written all the same.
     report_learning(learning, target, known_before=known, as_json=json)

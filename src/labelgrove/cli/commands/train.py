@@ -187,5 +187,4 @@ def train(
             learning = learn_from(model, source, passes, checkpoints=kept, record=record)
             write_record(progressive, learning, output, data)
             finish_learning(learning, output, kept, for_prediction=for_prediction)
-    # Outside the context: if this output fails, the model is written all the same.
     report_learning(learning, output, as_json=json)

@@ -91,25 +91,27 @@ def _say(kind: str, style: str, sentence: str) -> None:
 
 _NEVER_WRAPPED = 10_000
 
+STANDARD_OUTPUT = "standard output"
+
 
 def write_json(result: Mapping[str, Any]) -> None:
     """Write an object to standard output, as one line of JSON in UTF-8.
 
     NaN and infinities become null.
     """
-    with _named_standard_output():
+    with named(STANDARD_OUTPUT):
         sys.stdout.buffer.write(encode(result))
         sys.stdout.flush()
 
 
 @contextmanager
-def _named_standard_output() -> Iterator[None]:
-    """Name standard output in an error, as the system does not."""
+def named(destination: str) -> Iterator[None]:
+    """Name the destination of a failed write in the error, as the system does not."""
     try:
         yield
     except OSError as failure:
         if failure.filename is None:
-            failure.filename = "standard output"
+            failure.filename = destination
         raise
 
 
@@ -142,7 +144,7 @@ def show(content: RenderableType) -> None:
     with console.capture() as drawn:
         console.print(content)
     lines = [line.rstrip() for line in drawn.get().splitlines()]
-    with _named_standard_output():
+    with named(STANDARD_OUTPUT):
         sys.stdout.write("\n".join(lines) + "\n")
         sys.stdout.flush()
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
 
 from labelgrove._errors import ParameterError
+from labelgrove.cli.streams._console import STANDARD_OUTPUT, named
 from labelgrove.data._sink import open_sink
 
 
@@ -20,32 +20,23 @@ class Output:
 
     def __init__(self, path: str) -> None:
         self._path = path
+        self._name = STANDARD_OUTPUT if path == "-" else path
         self._resources = ExitStack()
 
     def __enter__(self) -> Self:
-        with self._named():
+        with named(self._name):
             self._stream = self._resources.enter_context(open_sink(self._path))
         return self
 
     def __exit__(self, *exception: Any) -> None:
-        with self._named():
+        with named(self._name):
             self._resources.__exit__(*exception)
 
     def write(self, content: bytes) -> None:
         """Write whole lines and flush, so that the reader of a pipe does not wait."""
-        with self._named():
+        with named(self._name):
             self._stream.write(content)
             self._stream.flush()
-
-    @contextmanager
-    def _named(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as failure:
-            # The system does not name the file of a failed write.
-            if failure.filename is None:
-                failure.filename = "standard output" if self._path == "-" else self._path
-            raise
 
 
 def refuse_inputs(output: str, *inputs: str) -> None:
