@@ -108,6 +108,21 @@ def test_an_earlier_output_outlives_a_failure(
     assert not list(tmp_path.glob(".*.tmp"))
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("train", "", "-o", "m.lg"),
+        ("train", "{texts}", "-o", ""),
+        ("predict", "{m}", "{texts}", "-o", ""),
+    ],
+)
+def test_an_empty_name_is_not_the_current_folder(
+    run: Any, texts: Path, text_model: Path, words: tuple[str, ...]
+) -> None:
+    result = run(*(w.format(texts=texts, m=text_model) for w in words), status=1)
+    assert "empty; expected that of a file" in result.stderr
+
+
 def test_a_report_on_a_file_whose_name_is_no_text(
     run: Any, texts: Path, text_model: Path, tmp_path: Path
 ) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
 import lzma
@@ -35,6 +36,7 @@ def test_integer_labels_are_json_integers(run: Any, vectors: Path, vector_model:
 def test_all_above_a_threshold(run: Any, vectors: Path, vector_model: Path) -> None:
     found = rows(run("predict", vector_model, vectors, "--threshold", "0.05").stdout)
     best = rows(run("predict", vector_model, vectors, "-k", "20").stdout)
+    assert rows(run("predict", vector_model, vectors, "-k", 2**31 - 1).stdout) == best
     for row, ranking in zip(found, best, strict=True):
         above = [pair for pair in zip(*ranking.values(), strict=True) if pair[1] >= 0.05]
         assert row["scores"] == [score for _, score in above]
@@ -109,6 +111,7 @@ def test_output_to_files(run: Any, texts: Path, text_model: Path, tmp_path: Path
     for name, read in (
         ("p.jsonl", bytes),
         ("p.jsonl.gz", gzip.decompress),
+        ("p.bz2", bz2.decompress),
         ("p.xz", lzma.decompress),
     ):
         result = run("predict", text_model, texts, "-o", tmp_path / name)

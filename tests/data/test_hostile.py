@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import lzma
@@ -113,11 +114,11 @@ def test_mutations_of_valid_files(tmp_path: Path, format: str, changes: list) ->
     read_or_refuse(path, None)
 
 
-@pytest.mark.parametrize("compress", [gzip.compress, lzma.compress])
+@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])
 @FUZZ
 @given(changes=edits)
 def test_mutations_of_compressed_files(tmp_path: Path, compress, changes: list) -> None:
-    path = tmp_path / ("f.gz" if compress is gzip.compress else "f.xz")
+    path = tmp_path / {"gzip": "f.gz", "bz2": "f.bz2", "lzma": "f.xz"}[compress.__module__]
     path.write_bytes(mutated(compress(VALID["xmlc"]), changes))
     read_or_refuse(path, "xmlc")
 

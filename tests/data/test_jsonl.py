@@ -95,8 +95,8 @@ MALFORMED = [
     ('{"text": "a", "labels": ["x", ""]}', "label 2 is an empty string"),
     ('{"text": "a\\ud800", "labels": ["x"]}', "lone surrogate"),
     ('{"text": "a", "labels": ["\\udc00"]}', "lone surrogate"),
-    ('{"text": "a", "labels": [' + "9" * 5000 + "]}", "unreadable JSON"),
-    ('{"text": ' + "[" * 100_000, "unreadable JSON"),
+    ('{"text": "a", "labels": [' + "9" * 5000 + "]}", "thousands of digits"),
+    ('{"text": ' + "[" * 100_000, "nested too deeply"),
     (b'{"text": "\xe9", "labels": ["x"]}', "byte 11 of the line is not UTF-8"),
 ]
 

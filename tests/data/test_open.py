@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import lzma
@@ -18,7 +19,7 @@ from labelgrove.data import _open, open_examples, read_examples
 from labelgrove.data._lines import LineSource
 
 ROWS = b"".join(b"%d %d:0.%d\n" % (i % 7, i % 1000, i) for i in range(20_000))
-COMPRESS = {"gz": gzip.compress, "xz": lzma.compress}
+COMPRESS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
 
 
 @pytest.mark.parametrize("kind", COMPRESS)
@@ -70,6 +71,20 @@ def test_empty_and_compressed_emptiness(read, kind: str) -> None:
     for content in (b"", COMPRESS[kind](b"")):
         with pytest.raises(FileFormatError, match="the file is empty"):
             read(content, "xmlc", f"f.{kind}")
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (b"\x28\xb5\x2f\xfd" + bytes(9), "compressed with zstd"),
+        (b"PK\x03\x04" + bytes(9), "a zip archive"),
+        ('{"text": "a", "labels": ["b"]}'.encode("utf-16"), "UTF-16"),
+    ],
+)
+def test_content_that_is_recognised_but_not_read(read, content: bytes, found: str) -> None:
+    for name in ("f", "f.jsonl"):
+        with pytest.raises(FileFormatError, match=rf":1: the content is {found}; expected UTF-8"):
+            read(content, None, name)
 
 
 def test_xz_may_not_ask_for_any_amount_of_memory(read) -> None:
@@ -162,7 +177,7 @@ def test_missing_file_is_the_systems_error(tmp_path: Path) -> None:
         read_examples(tmp_path, "xmlc")
 
 
-@pytest.mark.parametrize("kind", [None, *COMPRESS])
+@pytest.mark.parametrize("kind", [None, "gz", "xz"])  # bzip2 reads far ahead, by whole blocks
 def test_the_share_that_is_read_grows_with_the_bytes_of_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str | None
 ) -> None:

@@ -198,6 +198,8 @@ def check_can_write(path: str) -> None:
             "found - as the output; expected a file, since the output replaces a whole file and "
             "cannot go to standard output"
         )
+    if not path:
+        raise ParameterError("the name of the output is empty; expected that of a file")
     target = Path(path)
     if target.is_symlink():
         target = Path(os.path.realpath(path))  # the file that will be replaced

@@ -114,7 +114,8 @@ class Search:
         return each or (self.threshold is not None and self.k is None)
 
     def _best(self, X: Any) -> Iterator[tuple[list[Any], list[float]]]:
-        deep = (self.k or DEFAULT_K) + most_excluded(self.excluded)
+        wanted = (self.k or DEFAULT_K) + most_excluded(self.excluded)
+        deep = min(wanted, max(len(self.model.classes_), 1))
         labels, scores = self.model.predict_topk(
             X, k=deep, labels=self.allowed, beam_width=self.beam
         )

@@ -77,8 +77,10 @@ def json_object(line: str) -> dict[str, Any]:
             f"not JSON ({error.msg}, column {error.colno}); expected an object such as "
             '{"text": "...", "labels": ["..."]}'
         ) from None
-    except (RecursionError, ValueError) as error:  # nested too deeply; an integer too long
-        raise RowError(f"unreadable JSON ({error}); expected a plain object") from None
+    except RecursionError:
+        raise RowError("the JSON is nested too deeply; expected a plain object") from None
+    except ValueError:  # Python limits the digits that it converts
+        raise RowError("the JSON has an integer of thousands of digits") from None
     if not isinstance(row, dict):
         raise RowError(f"found {kind_of(row)}; expected a JSON object")
     return row

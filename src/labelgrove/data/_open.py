@@ -1,14 +1,15 @@
-"""Reading of bytes, plain, gzip or xz, from a file or standard input, block by block."""
+"""Reading of bytes, plain or compressed, from a file or standard input, block by block."""
 
 from __future__ import annotations
 
+import bz2
 import errno
 import lzma
 import os
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO, Protocol
@@ -16,12 +17,22 @@ from typing import BinaryIO, Protocol
 from labelgrove.data._limits import BLOCK_BYTES, COMPRESSED_BYTES, XZ_MEMORY_BYTES
 
 STDIN = "<stdin>"
-_MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz"}
-_SUFFIXES = {".gz": "gzip", ".xz": "xz"}
+_SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz"}
+# No UTF-8 text begins with any of these bytes, except on purpose with those of bzip2.
+_MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz"} | {
+    b"BZh%d1AY&SY" % level: "bzip2" for level in range(1, 10)
+}
+_UNREADABLE = {
+    b"\x28\xb5\x2f\xfd": "compressed with zstd",
+    b"PK\x03\x04": "a zip archive",
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
+}
+_LONGEST_MAGIC = max(map(len, _MAGIC | _UNREADABLE))
 
 
 class DamagedStreamError(Exception):
-    """A compressed stream is truncated or corrupt; the reader adds the place."""
+    """A stream is truncated, corrupt or in an unknown encoding; the reader adds the place."""
 
 
 class Meter:
@@ -49,7 +60,7 @@ class Meter:
 
 
 def split_compression(path: str) -> tuple[str, str | None]:
-    """Return the path without .gz or .xz, and the compression that this suffix denotes."""
+    """Return the path without .gz, .bz2 or .xz, and the compression that this suffix denotes."""
     suffix = Path(path).suffix
     kind = _SUFFIXES.get(suffix.lower())
     return (path.removesuffix(suffix), kind) if kind else (path, None)
@@ -58,16 +69,16 @@ def split_compression(path: str) -> tuple[str, str | None]:
 def open_pieces(path: str, resources: ExitStack, meter: Meter | None = None) -> Iterator[bytes]:
     """Read the decompressed content of `path` (``-`` is standard input) in pieces of bounded size.
 
-    The suffix determines the compression; without one the first bytes do, since no UTF-8 text
-    begins like a gzip or xz file. Closing `resources` closes the file. `meter` records the bytes
-    read.
+    The suffix determines the compression; without one the first bytes do. Closing `resources`
+    closes the file. `meter` records the bytes read.
 
     Raises
     ------
     OSError
         If the file cannot be opened or read.
     DamagedStreamError
-        While iterating, if the compressed content is corrupt or ends too early.
+        While iterating, if the content is corrupt, ends too early or is neither plain text nor
+        compressed in a known way.
     """
     stream = _binary(path, resources)
     meter = Meter() if meter is None else meter
@@ -77,15 +88,26 @@ def open_pieces(path: str, resources: ExitStack, meter: Meter | None = None) -> 
     head = b""
     for piece in raw:
         head += piece
-        if len(head) >= max(map(len, _MAGIC)):
+        if len(head) >= _LONGEST_MAGIC:
             break
     kind = split_compression(path)[1] if path != "-" else None
     if kind is None:
-        kind = next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
+        kind = _named_by(_MAGIC, head)
     content = _chain(head, raw)
-    if kind is None:
-        return meter.count(content)
-    return _decompressed(meter.count(_cut(content)), _Gzip if kind == "gzip" else _Xz, kind)
+    if kind is not None:
+        return _decompressed(meter.count(_cut(content)), _DECODERS[kind], kind)
+    if found := _named_by(_UNREADABLE, head):
+        return _refused(f"the content is {found}; expected UTF-8, plain or as .gz, .bz2 or .xz")
+    return meter.count(content)
+
+
+def _named_by(magic: Mapping[bytes, str], head: bytes) -> str | None:
+    return next((name for first, name in magic.items() if head.startswith(first)), None)
+
+
+def _refused(reason: str) -> Iterator[bytes]:
+    raise DamagedStreamError(reason)
+    yield b""
 
 
 def _binary(path: str, resources: ExitStack) -> BinaryIO:
@@ -117,7 +139,7 @@ def _cut(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 class _Decoder(Protocol):
-    """One gzip member or xz stream being decompressed."""
+    """One gzip member, or bzip2 or xz stream, being decompressed."""
 
     def feed(self, data: bytes) -> bytes: ...
 
@@ -151,9 +173,11 @@ class _Gzip:
         return self._decoder.unused_data
 
 
-class _Xz:
-    def __init__(self) -> None:
-        self._decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY_BYTES)
+class _Blockwise:
+    """A bzip2 or xz stream: the standard library gives both decoders the same methods."""
+
+    def __init__(self, decoder: bz2.BZ2Decompressor | lzma.LZMADecompressor) -> None:
+        self._decoder = decoder
 
     def feed(self, data: bytes) -> bytes:
         return self._decoder.decompress(data, BLOCK_BYTES)
@@ -171,6 +195,13 @@ class _Xz:
         return self._decoder.unused_data
 
 
+_DECODERS: dict[str, Callable[[], _Decoder]] = {
+    "gzip": _Gzip,
+    "bzip2": lambda: _Blockwise(bz2.BZ2Decompressor()),
+    "xz": lambda: _Blockwise(lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY_BYTES)),
+}
+
+
 def _decompressed(
     raw: Iterator[bytes], new_decoder: Callable[[], _Decoder], kind: str
 ) -> Iterator[bytes]:
@@ -185,7 +216,7 @@ def _decompressed(
         while not decoder.finished:
             try:
                 content = decoder.feed(data)
-            except (zlib.error, lzma.LZMAError) as error:
+            except (zlib.error, lzma.LZMAError, OSError) as error:  # OSError: bzip2's
                 raise DamagedStreamError(f"the {kind} stream is damaged ({error})") from None
             if content:
                 yield content

@@ -151,8 +151,8 @@ def open_examples(
     ----------
     path : str or os.PathLike, or a data set of the package ``datasets``
         The file, or for the formats ``folder`` and ``mapped`` the folder; ``-`` is standard input.
-        Files named .gz or .xz are decompressed, and so are files that begin like these. For .npz
-        and ``..._X_Xf.txt`` the name stands for a pair of files.
+        Files named .gz, .bz2 or .xz are decompressed, and so are files that begin like these. For
+        .npz and ``..._X_Xf.txt`` the name stands for a pair of files.
     format : str, optional
         One of `labelgrove.data.FORMATS`. By default it is determined by the name (.jsonl, .ndjson,
         .json, .csv, .tsv, .ft, .fasttext, .parquet, .arrow, .feather, .xmlc, .svm, .svmlight,
@@ -284,6 +284,8 @@ class _Request:
 
 def _opened(name: str, format: str | None, request: _Request) -> tuple[str, str, Contents]:
     """Return the name for messages, the format and the contents of a file."""
+    if not name:
+        raise ParameterError("the name is empty; expected that of a file")
     chosen = check_format(format) if format is not None else format_from_name(name)
     if chosen in UNSTREAMED:
         if name == "-":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import lzma
 import os
@@ -13,6 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from labelgrove._errors import ParameterError
 from labelgrove.data._open import split_compression
 
 
@@ -23,6 +25,8 @@ def open_sink(path: str) -> Iterator[BinaryIO]:
     A file is created or replaced only when the block ends without error; otherwise nothing is
     left behind. Anything that is not a regular file (a pipe, a device) is written to directly.
     """
+    if not path:
+        raise ParameterError("the name is empty; expected that of a file")
     if path == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
@@ -62,6 +66,8 @@ def _compressed(raw: BinaryIO, path: str) -> Iterator[BinaryIO]:
             # No name and no time, so that the same examples give the same bytes.
             member = gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0)
             yield cast(BinaryIO, resources.enter_context(member))
+        elif kind == "bzip2":
+            yield cast(BinaryIO, resources.enter_context(bz2.BZ2File(raw, "wb")))
         elif kind == "xz":
             yield cast(BinaryIO, resources.enter_context(lzma.LZMAFile(raw, "wb")))
         else:

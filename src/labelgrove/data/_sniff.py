@@ -60,7 +60,7 @@ def check_format(name: str) -> str:
 
 
 def format_from_name(path: str) -> str | None:
-    """Return the format denoted by the name's suffix, ignoring a final .gz or .xz.
+    """Return the format denoted by the name's suffix, ignoring a final .gz, .bz2 or .xz.
 
     The format of a folder is mapped or folder.
 

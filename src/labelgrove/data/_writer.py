@@ -43,7 +43,7 @@ def write_examples(
     ----------
     path : str or os.PathLike
         The file, which is replaced only once everything is written; ``-`` is standard output.
-        Files named .gz or .xz are compressed. For npz, NAME.npz stands for NAME.X.npz and
+        Files named .gz, .bz2 or .xz are compressed. For npz, NAME.npz stands for NAME.X.npz and
         NAME.Y.npz.
     X_or_text : sparse matrix, array of shape (n, d), or sequence of n str
         Features (written as float32) or texts.

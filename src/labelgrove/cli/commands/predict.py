@@ -75,7 +75,7 @@ def predict(
             "--output",
             "-o",
             metavar="FILE",
-            help="Where to write; .gz and .xz files are compressed, - is standard output.",
+            help="Where to write; .gz, .bz2 and .xz files are compressed, - is standard output.",
         ),
     ] = "-",
     jobs: JobsOption = 1,

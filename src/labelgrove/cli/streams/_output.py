@@ -14,8 +14,8 @@ from labelgrove.data._sink import open_sink
 class Output:
     """Destination of results, a context; write errors carry the file name.
 
-    Files ending in ``.gz`` or ``.xz`` are compressed; ``-`` is standard output. A file is created
-    or replaced only when the context ends without an error.
+    Files ending in ``.gz``, ``.bz2`` or ``.xz`` are compressed; ``-`` is standard output. A file is
+    created or replaced only when the context ends without an error.
     """
 
     def __init__(self, path: str) -> None:

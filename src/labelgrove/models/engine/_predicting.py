@@ -211,6 +211,6 @@ def refuse_if_too_large(n_rows: int, n_classes: int, cell_bytes: int) -> None:
     size = n_rows * n_classes * cell_bytes
     if size > DENSE_LIMIT:
         raise DataError(
-            f"scores of {n_classes} labels for {n_rows} rows would take "
-            f"{size / 2**30:.1f} GiB; ask for fewer with top_k=… or threshold=…, or for fewer rows"
+            f"scores of {n_classes} labels for {n_rows} rows would take {size / 2**30:.1f} GiB; "
+            "ask for the best labels only, for those above a threshold, or for fewer rows"
         )
