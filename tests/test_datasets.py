@@ -208,7 +208,7 @@ def test_missing_packages_are_passed_over_unless_all_are_missing(grove: Path) ->
         ({"packages": "json"}, "packages='json': expected a sequence of names"),
         ({"packages": ["os.path"]}, "'os.path' found where a top-level name was expected"),
         ({"order": "random"}, "order='random': expected 'files' or 'shuffled'"),
-        ({"min_words": 0}, "min_words=0: expected a positive whole number"),
+        ({"min_words": 0}, "min_words=0: expected an integer from 1"),
     ],
 )
 def test_parameters_outside_their_domain_are_refused(

@@ -15,7 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import coo_matrix, csc_array, csr_array, csr_matrix, issparse
 
-from labelgrove import DataError, NotLearnedError, ParameterError, PLTClassifier, metrics
+from labelgrove import (
+    DataError,
+    NotLearnedError,
+    OnlinePLTClassifier,
+    ParameterError,
+    PLTClassifier,
+    TextClassifier,
+    metrics,
+)
 from labelgrove.evaluation import (
     ProgressPoint,
     evaluate,
@@ -316,6 +324,23 @@ def test_propensities_come_from_the_training_labels() -> None:
     assert again["psp@3"] == found["psp@3"]
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        PLTClassifier(solver="adagrad", max_iter=3),
+        OnlinePLTClassifier(epochs=3),
+        TextClassifier(OnlinePLTClassifier(epochs=3)),
+    ],
+)
+def test_propensities_count_examples_once_whatever_the_passes(model: Any) -> None:
+    texts = ["oak", "oak elm", "oak ash", "elm"] * 3
+    X: Any = texts if isinstance(model, TextClassifier) else [[len(text), 1] for text in texts]
+    Y = [text.split() for text in texts]
+    model.fit(X, Y)
+    found, given = evaluate(model, X, Y, ks=[1]), evaluate(model, X, Y, ks=[1], Y_train=Y)
+    assert found["psp@1"] == given["psp@1"]
+
+
 def test_integer_labels_matrices_and_classes() -> None:
     clf = Fixed([[2, 0], [1, -1]], [[0.5, 0.4], [0.3, np.nan]], [1, 2, 0])
     Y = csr_array([[1, 0, 1, 0], [0, 0, 0, 1]])
@@ -355,7 +380,7 @@ def test_rows_without_labels_and_models_without_classes() -> None:
     ("arguments", "error", "message"),
     [
         ({"ks": []}, ParameterError, "ks is empty"),
-        ({"ks": [0]}, ParameterError, "k=0: expected a positive whole number"),
+        ({"ks": [0]}, ParameterError, "k=0: expected an integer from 1"),
         ({"Y": TRUE[:2]}, DataError, "X has 3 rows and Y has 2"),
         ({"X": [], "Y": []}, DataError, "there are no examples"),
         ({"ks": [4]}, DataError, r"labels of shape \(3, 3\) .* expected \(3, 4\) for both"),
@@ -363,6 +388,8 @@ def test_rows_without_labels_and_models_without_classes() -> None:
         ({"n_train": 7}, ParameterError, "expected both or neither"),
         ({"Y_train": TRUE, "n_train": 7}, ParameterError, "Y_train is given"),
         ({"Y_train": [["a"], 1.5]}, DataError, "Y_train, row 1: a single label"),
+        ({"Y_train": [[1], [2]]}, DataError, "Y_train: found labels such as 1, .* strings in both"),
+        ({"label_counts": {1: 5}, "n_train": 9}, DataError, "label_counts: found labels such as 1"),
     ],
 )
 def test_bad_calls_are_named(

@@ -14,7 +14,7 @@ pytest.importorskip("river")
 from river import checks, compose, datasets, evaluate, metrics, preprocessing, stream
 from sklearn.datasets import load_digits
 
-from labelgrove import DataError, LOMTreeClassifier, OnlinePLTClassifier
+from labelgrove import DataError, LearningInterrupted, LOMTreeClassifier, OnlinePLTClassifier
 from labelgrove.river import Classifier, MultiLabelClassifier
 
 MODELS = {
@@ -133,7 +133,29 @@ def test_what_is_refused_leaves_no_label_behind() -> None:
     assert sets.predict_proba_one({"f": 1.0})["b"] == {False: 1.0, True: 0.0}
 
 
+@pytest.mark.parametrize("learnt", [0, 1])
+def test_an_interruption_keeps_names_in_step(learnt: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Classifier()
+    model.learn_one({"f": 1.0}, "cat")
+    partial_fit = OnlinePLTClassifier.partial_fit
+
+    def interrupted(self: Any, *example: Any, **options: Any) -> None:
+        if learnt:
+            partial_fit(self, *example, **options)
+        raise LearningInterrupted("stopped", learnt)
+
+    with monkeypatch.context() as patched, pytest.raises(LearningInterrupted):
+        patched.setattr(OnlinePLTClassifier, "partial_fit", interrupted)
+        model.learn_one({"g": 1.0}, "dog")
+    model.learn_one({"h": 1.0}, "cow")
+    assert model.predict_one({"h": 1.0}) == "cow"
+    assert model.predict_one({"g": 1.0}) == "dog" or not learnt
+
+
 def test_before_the_first_example() -> None:
+    weightless = Classifier()
+    weightless.learn_one({"f": 1.0}, "a", w=0.0)
+    assert weightless.predict_one({"f": 1.0}) is None
     assert Classifier().predict_one({"f": 1.0}) is None
     assert Classifier().predict_proba_one({"f": 1.0}) == {}
     assert MultiLabelClassifier().predict_one({}) == {}

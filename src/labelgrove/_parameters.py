@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
 
@@ -50,15 +50,15 @@ def thread_count(n_jobs: int | None) -> int:
     return max(1, available + 1 + int(n_jobs))
 
 
-def choice(parameters: Mapping[str, Any], name: str, domain: Iterable[str]) -> str:
-    """Return the named parameter after checking that it is one of a few words.
+def choice(name: str, value: Any, domain: Iterable[str]) -> str:
+    """Return the value after checking that it is one of a few words.
 
     Raises
     ------
     ParameterError
         If it is none of them.
     """
-    value, words = parameters[name], list(domain)
+    words = list(domain)
     if not isinstance(value, str) or value not in words:
         raise ParameterError(f"{name}={value!r}: expected one of {', '.join(map(repr, words))}")
     return value
@@ -123,15 +123,25 @@ def size_from(name: str, text: str) -> int:
     return int(float(found[1]) * _UNITS[found[2].lower()])
 
 
-def real(parameters: Mapping[str, Any], name: str, least: float, most: float) -> float:
-    """Return the named parameter as a float.
+def byte_count(name: str, value: Any, least: int) -> int:
+    """Return a number of bytes, given as an integer or as text (see `size_from`).
+
+    Raises
+    ------
+    ParameterError
+        If it is neither, or less than ``least``.
+    """
+    return integer(name, size_from(name, value) if isinstance(value, str) else value, least, 2**60)
+
+
+def real(name: str, value: Any, least: float, most: float) -> float:
+    """Return the value as a float.
 
     Raises
     ------
     ParameterError
         If it is not a number, or outside its domain.
     """
-    value = parameters[name]
     number = _number(value)
     if not least <= number <= most:
         raise ParameterError(f"{name}={value!r}: expected a number from {least:g} to {most:g}")

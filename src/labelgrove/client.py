@@ -22,6 +22,7 @@ except ImportError as error:
 
 _TRIES = 6
 _FIRST_PAUSE = 0.1
+_LONGEST_PAUSE = 60
 _TRY_AGAIN = {429, 503}
 _AT_ONCE = 1_000
 
@@ -347,7 +348,8 @@ class Client:
             else:
                 if answer.status_code not in _TRY_AGAIN or not left:
                     return answer
-                pause = max(pause, float(answer.headers.get("retry-after", 0)))
+                asked = answer.headers.get("retry-after", "")  # seconds, or a date
+                pause = max(pause, min(int(asked), _LONGEST_PAUSE) if asked.isdecimal() else 0)
             time.sleep(pause)
             pause *= 2
         raise AssertionError

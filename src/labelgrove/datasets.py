@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from labelgrove._errors import DataError, ParameterError
+from labelgrove._parameters import integer
 
 _log = logging.getLogger(__name__)
 
@@ -176,8 +177,7 @@ def iter_python_docs(
         raise ParameterError(f"packages={packages!r}: expected a sequence of names")
     if order not in {"files", "shuffled"}:
         raise ParameterError(f"order={order!r}: expected 'files' or 'shuffled'")
-    if min_words < 1:
-        raise ParameterError(f"min_words={min_words!r}: expected a positive whole number")
+    integer("min_words", min_words, 1)
     docs = _without_repeats(_docs(packages, min_words))
     if order == "files":
         yield from docs

@@ -11,7 +11,7 @@ from typing import Any
 
 from sklearn.base import clone
 
-from labelgrove._errors import MissingDependencyError
+from labelgrove._errors import LearningInterrupted, MissingDependencyError
 from labelgrove.models import OnlinePLTClassifier
 
 try:
@@ -52,7 +52,15 @@ class _OneByOne:
         new = (label for label in named if label not in self._numbers)
         arrived = dict(zip(new, count(len(self._names))))
         numbers = ChainMap(arrived, self._numbers)
-        self._model.partial_fit([_row(x)], [target(numbers)], sample_weight=[w])
+        try:
+            self._model.partial_fit([_row(x)], [target(numbers)], sample_weight=[w])
+        except LearningInterrupted as stopped:
+            if stopped.examples_learned:
+                self._remember(arrived)
+            raise
+        self._remember(arrived)
+
+    def _remember(self, arrived: Mapping[Hashable, int]) -> None:
         self._names.extend(arrived)
         self._numbers |= arrived
 
@@ -116,7 +124,8 @@ class Classifier(_OneByOne, base.Classifier):
         """
         if not self._model.__sklearn_is_fitted__():
             return None
-        return self._names[self._model.predict([_row(x)])[0]]
+        [[number]], [[score]] = self._model.predict_topk([_row(x)], 1)
+        return None if math.isnan(score) else self._names[number]
 
     def predict_proba_one(self, x: dict[Any, Any], **_: Any) -> dict[Any, float]:
         """Return the probability of every class seen so far; they sum to 1.

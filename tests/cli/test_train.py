@@ -314,5 +314,8 @@ def test_auto_trains_what_is_best_on_a_sample(run: Any, texts: Path, tmp_path: P
     assert chosen[:2] == ["--algorithm", best]
     run("train", *chosen, texts, "-o", tmp_path / "b.lg")
     assert (tmp_path / "a.lg").read_bytes() == (tmp_path / "b.lg").read_bytes()
+    for option in ("--passes", "--trees"):
+        words = ("train", "--algorithm", "auto", option, 2, texts, "-o", tmp_path / "a.lg")
+        assert "neither --passes nor --trees" in run(*words, status=1).stderr
     piped = run("train", "--algorithm", "auto", "-", "-o", tmp_path / "a.lg", status=1, input="{}")
     assert "standard input can be read only once" in piped.stderr

@@ -101,6 +101,9 @@ def check_classes_one_of_which_is_right(make: Make) -> None:
     dense = clf.predict_proba(X)
     assert isinstance(dense, np.ndarray) and dense.shape == (len(X), 12)
     np.testing.assert_allclose(dense.sum(axis=1), 1.0, rtol=1e-6)
+    some = clf.predict_proba(X, labels=[3, 999])
+    assert np.array_equal(some[:, 3:4], clf.predict_topk(X, 1, labels=[3])[1])
+    assert not np.delete(some, 3, axis=1).any()
     assert np.array_equal(clf.classes_[dense.argmax(axis=1)], clf.predict(X))
     assert np.array_equal(clf.predict(X), clf.predict_topk(X, 1)[0][:, 0])
     assert clf.score(X, y) == np.mean(clf.predict(X) == y)
@@ -142,6 +145,26 @@ def check_an_allow_list(make: Make) -> None:
     nothing = clf.predict_topk(X, 2, labels=[])
     assert (nothing[0] == None).all() and np.isnan(nothing[1]).all()  # noqa: E711 - of an array
     assert clf.predict_proba(X, top_k=3, labels=["unknown"]).nnz == 0
+
+
+@needs("sets")
+def check_a_search_in_parts_finds_the_same(make: Make) -> None:
+    """Predictions are made for some rows at a time, for Ctrl-C, which changes nothing."""
+    X, Y = make.noise()
+    clf = make().fit(X, Y)
+    many = sp.vstack([X] * (1 + 600 // X.shape[0]), format="csr")
+    rows = many.shape[0]
+    assert rows > 600
+    labels, scores = clf.predict_topk(many, 3)
+    found, stats = clf.predict_proba(many, threshold=0.1, return_stats=True)
+    predicted = clf.predict(many)
+    assert stats.classifiers.shape == (rows,) and found.shape[0] == predicted.shape[0] == rows
+    for i in (0, 255, 256, 599, rows - 1):
+        one = many[[i]]
+        assert labels[i].tolist() == clf.predict_topk(one, 3)[0][0].tolist()
+        assert scores[i].tolist() == clf.predict_topk(one, 3)[1][0].tolist()
+        assert (found[[i]] != clf.predict_proba(one, threshold=0.1)).nnz == 0
+        assert (predicted[[i]] != clf.predict(one)).nnz == 0
 
 
 @needs("sets", "tree")

@@ -354,6 +354,21 @@ def test_vectors_to_begin_with_know_words_that_no_example_had() -> None:
     assert clf.predict([{"kitten": 1}, {"puppy": 1}]).tolist() == ["feline", "canine"]
 
 
+@pytest.mark.parametrize(
+    ("vectors", "message"),
+    [
+        ({1: [0.0, 1.0], "x": [1.0, 0.0]}, "all names or all column numbers"),
+        ({True: [0.0, 1.0]}, "all names or all column numbers"),
+        ({"\ud800": [0.0, 1.0]}, "vectors: the name '.ud800' holds a lone surrogate"),
+        ({"x": [0.0, 1.0]}, "expected examples with names as well"),
+    ],
+)
+def test_vectors_that_no_file_could_hold_are_refused(vectors: Any, message: str) -> None:
+    X: Any = [[1.0, 0.0]] if message.startswith("expected") else [{"x": 1.0}]
+    with pytest.raises(ValueError, match=message):
+        EmbeddingClassifier(dimension=2, vectors=vectors).fit(X, ["cat"])
+
+
 def test_what_explains_a_score_adds_up_to_it() -> None:
     X = [{"meow": 1, "red": 2}, {"purr": 1}, {"bark": 1, "red": 1}, {"growl": 1}] * 9
     Y = [["cat", "red"], ["cat"], ["dog", "red"], ["dog"]] * 9

@@ -34,7 +34,12 @@ def test_rarer_labels_weigh_more() -> None:
         ([1, 2], {}, ParameterError, "n_examples is missing"),
         ([1, 2], {"n_examples": 2}, ParameterError, "at least 3 examples"),
         ([1, 2], {"n_examples": 9, "A": -1}, ParameterError, "two positive numbers"),
-        ([1, 2], {"n_examples": 9, "B": float("nan")}, ParameterError, "two positive numbers"),
+        (
+            [1, 2],
+            {"n_examples": 9, "B": float("nan")},
+            ParameterError,
+            "B=nan: expected a finite number",
+        ),
         ([1, -2], {"n_examples": 9}, DataError, "label 1 has the negative count -2"),
         ([1, 12], {"n_examples": 9}, DataError, "label 1 occurs 12 times in 9 examples"),
         ([1.5, 2], {"n_examples": 9}, DataError, "one-dimensional array of counts"),

@@ -6,8 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
-from labelgrove import PLTClassifier
+from labelgrove import (
+    DataError,
+    EmbeddingClassifier,
+    LabelTree,
+    OnlinePLTClassifier,
+    PLTClassifier,
+)
 from labelgrove.models.engine._trees import TreePlan
 from labelgrove.trees import (
     cost_tree,
@@ -66,6 +73,16 @@ def test_by_default_a_child_stands_for_128_labels_or_a_leaf_size(
     looks = np.random.default_rng(0).random((labels, 2))
     tree = plan.one(np.ones(labels, np.int64), looks, None, 0)
     assert len(tree.children(0)) == children
+
+
+@pytest.mark.parametrize("estimator", [PLTClassifier, EmbeddingClassifier, OnlinePLTClassifier])
+def test_an_indicator_has_a_column_for_every_label_of_the_tree(estimator: Any) -> None:
+    X, Y = np.eye(6, dtype=np.float32), np.eye(6, 3, dtype=int)
+    for label in (3, 9_000_000, -1):
+        model = estimator(tree=LabelTree.flat([0, 1, 2, label]))
+        for y in (Y, sp.csr_array(Y)):
+            with pytest.raises(DataError, match=f"3 columns, but .* the label {label}; expected"):
+                model.fit(X, y)
 
 
 def test_the_tree_by_default_is_that_of_its_arity(data: tuple[Any, list[list[str]]]) -> None:

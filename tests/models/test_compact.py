@@ -71,6 +71,18 @@ def test_whole_floats_change_nothing(model: Any) -> None:
     assert cost.blocks.tolist() == same_cost.blocks.tolist()
 
 
+@pytest.mark.parametrize("learn_on", [False, True])
+def test_a_copy_predicts_in_the_form_of_the_model(learn_on: bool) -> None:
+    pd = pytest.importorskip("pandas")
+    X = pd.DataFrame(np.eye(6), columns=list("abcdef"))
+    Y = np.eye(6, 3, dtype=int)
+    batch = PLTClassifier().fit(X, Y)
+    other = OnlinePLTClassifier.from_batch(batch) if learn_on else batch.compact()
+    for found in (other.predict(X), other.predict_proba(X)):
+        assert isinstance(found, np.ndarray)
+    assert other.feature_names_in_.tolist() == list("abcdef")
+
+
 def test_an_explanation_of_the_copy_is_that_of_the_model(model: Any) -> None:
     X, _ = data(2)
     copy = model.compact()
@@ -234,6 +246,7 @@ def test_a_loaded_copy_keeps_its_weights_in_the_file(tmp_path: Path) -> None:
         ({"threshold": 0.1, "max_bytes": 10**6}, "exclude"),
         ({"max_bytes": 0}, "max_bytes=0"),
         ({"max_bytes": 1.5}, "max_bytes=1.5"),
+        ({"max_bytes": "1 B"}, "max_bytes=1:"),
         ({"X": [[1.0]]}, "only one of X and y"),
     ],
 )

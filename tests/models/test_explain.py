@@ -241,3 +241,8 @@ def test_a_series_is_a_row() -> None:
     frame = pd.DataFrame({"a": [1.0, 0.0], "b": [0.0, 1.0]})
     clf = OnlinePLTClassifier().fit(frame.to_numpy(), [["x"], ["y"]])
     assert clf.explain(frame.iloc[0]) == clf.explain(frame.to_numpy()[:1])
+    assert clf.explain([1.0, 0.0]) == clf.explain([[1.0, 0.0]]) == clf.explain(frame.iloc[0])
+    named = OnlinePLTClassifier().fit(frame, [["x"], ["y"]])
+    assert named.explain(frame.iloc[0]) == named.explain(frame.iloc[:1])
+    with pytest.raises(DataError, match="order"):
+        named.explain(frame.iloc[0][["b", "a"]])

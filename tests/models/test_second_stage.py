@@ -312,6 +312,11 @@ def test_an_explanation_says_what_the_second_stage_went_by(online: OnlinePLTClas
     for one in explained:
         assert one.first_stage == pytest.approx(one.path[-1].product, rel=1e-5)
         assert one.cosine is not None and f"cosine to its centroid, {one.cosine:.2f}" in str(one)
+    every = online.predict_proba(X).toarray()[0]
+    for label, probability in zip(online.classes_, every, strict=True):
+        [one] = online.explain(X, label).labels
+        assert one.probability == probability
+        assert (one.cosine is not None) == (label in online.predict_topk(X, CANDIDATES)[0])
 
 
 def test_later_passes_tell_it_nothing() -> None:

@@ -349,6 +349,8 @@ def test_all_it_offers() -> None:
     first, second = clf.classes_[:2].tolist()
     model.rename_labels({first: "renamed"}).remove_labels([second])
     assert "renamed" in clf.classes_ and second not in clf.classes_
+    with pytest.raises(DataError, match="expected a mapping"):
+        model.rename_labels("ab")
     model.set_thresholds([0.3] * clf.n_classes_)
     assert clf.thresholds_.tolist() == [0.3] * clf.n_classes_
     with pytest.raises(ValueError, match="timeout=-1"):

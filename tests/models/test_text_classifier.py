@@ -30,6 +30,7 @@ from labelgrove.data import Columns
 from labelgrove.models import _online
 from labelgrove.persistence import read_model, write_model
 from labelgrove.text import FrontEnd, HashedText, TextFeatures
+from labelgrove.vocabulary import Concept, Vocabulary
 
 FRUITS = ["apple", "fig", "kiwi", "lime", "pear"]
 TEXTS = [f"some {one} and {other}" for one in FRUITS for other in FRUITS]
@@ -160,6 +161,26 @@ def test_an_explanation_names_words() -> None:
     ):
         with pytest.raises(DataError, match=f"texts is a {name}"):
             model.explain(none)
+
+
+def test_names_may_be_given_at_any_time() -> None:
+    model = TextClassifier(OnlinePLTClassifier(random_state=0)).fit(TEXTS, LABELS)
+    names = Vocabulary([Concept(model.classes_[0], {"": "its name"})])
+    model.vocabulary_ = names
+    assert model.vocabulary_ is names
+
+
+def test_an_interruption_of_fit_counts_texts_not_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = Vocabulary([Concept(label, {"": label}) for label in "abcde"])
+    model = TextClassifier(OnlinePLTClassifier(), vocabulary=names, names="all")
+
+    def interrupted(*_: Any) -> None:
+        raise LearningInterrupted("stopped", 7)
+
+    monkeypatch.setattr(OnlinePLTClassifier, "fit", interrupted)
+    with pytest.raises(LearningInterrupted) as caught:
+        model.fit(["one", "two"], [["a"], ["b"]])
+    assert caught.value.examples_learned == 2
 
 
 @pytest.mark.parametrize("method", ["predict_topk", "predict_proba", "predict", "compact"])

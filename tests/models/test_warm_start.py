@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from contract.kit import checkerboard, noise, same_answers, state
-from labelgrove import LabelTree, OnlinePLTClassifier, ParameterError, PLTClassifier, load
+from labelgrove import (
+    EmbeddingClassifier,
+    LabelTree,
+    OnlinePLTClassifier,
+    ParameterError,
+    PLTClassifier,
+    TextClassifier,
+    load,
+)
 from labelgrove.models.engine._trees import TreePlan
 
 SMALL: dict[str, Any] = {"arity": 3, "max_leaves": 4}
@@ -105,6 +113,11 @@ def test_what_cannot_be_learnt_on() -> None:
         PLTClassifier(online_ready=True, link="softmax").fit(X, y)
     with pytest.raises(ParameterError, match="softmax"):
         OnlinePLTClassifier.from_batch(PLTClassifier(link="softmax").fit(X, y))
+    for other in (OnlinePLTClassifier(), EmbeddingClassifier(), TextClassifier(PLTClassifier())):
+        with pytest.raises(ParameterError, match="expected a PLTClassifier"):
+            OnlinePLTClassifier.from_batch(other)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="compact model can only predict"):
+        OnlinePLTClassifier.from_batch(PLTClassifier().fit(X, y).compact())
     with pytest.raises(ParameterError, match="n_trees=3: expected the 2 trees"):
         OnlinePLTClassifier.from_batch(PLTClassifier(n_trees=2).fit(X, y), n_trees=3)
     with pytest.raises(ParameterError, match="learner"):

@@ -74,6 +74,17 @@ def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
         client.stats()
 
 
+@pytest.mark.parametrize("wait", ["0", "Wed, 21 Oct 2015 07:28:00 GMT", "soon", "-1"])
+def test_a_service_that_is_busy_may_say_until_when(
+    monkeypatch: pytest.MonkeyPatch, wait: str
+) -> None:
+    monkeypatch.setattr("labelgrove.client._FIRST_PAUSE", 0.0)
+    answers = iter([httpx.Response(503, headers={"Retry-After": wait}), httpx.Response(200)])
+    transport = httpx.MockTransport(lambda _: next(answers))
+    with Client("http://127.0.0.1:9", "demo", transport=transport) as client:
+        assert client.stats() is None
+
+
 def run(*words: str) -> int:
     with pytest.raises(SystemExit) as ended:
         app(list(words))

@@ -132,5 +132,5 @@ def test_parameters_outside_their_domain(arguments: dict[str, Any], message: str
 def test_the_number_of_labels_is_fixed() -> None:
     with pytest.raises(DataError, match="Y has 1 columns: expected 2"):
         FTA(2).update([[1]], [[0.5]])
-    with pytest.raises(ParameterError, match="n_labels=-1: expected a whole number"):
+    with pytest.raises(ParameterError, match="n_labels=-1: expected an integer"):
         FTA(-1)

@@ -122,6 +122,11 @@ def test_files(tmp_path: Path, name: str) -> None:
         assert read_vocabulary(path)["1"].alternative == {"": ("felines",)}
 
 
+def test_of_several_columns_of_names_the_first_kind_counts(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.csv", "title,id,label,name_fi\ntitled,1,named,nimi\n")
+    assert read_vocabulary(path)["1"].preferred == {"": "named", "fi": "nimi"}
+
+
 def test_lines_without_an_id_are_counted_from_zero(tmp_path: Path) -> None:
     lines = '{"uid": "B00X", "title": "Nets"}\n{"uid": "B00Y", "title": "Oil"}\n'
     vocabulary = read_vocabulary(written(tmp_path, "lbl.json", lines))
@@ -162,7 +167,7 @@ def test_skos(tmp_path: Path) -> None:
         ("a.csv", "id,label\n1,a,b\n", ":2: expected 2 fields"),
         ("a.csv", "id,label\n1\n", ":2: expected 2 fields"),
         ("a.csv", 'id,label\n"1\n', "not CSV ("),
-        ("a.csv", "id,label\n,x\n", ":2: not CSV ('' is not a label"),
+        ("a.csv", "id,label\n,x\n", ":2: '' is not a label"),
         ("a.jsonl", "[]\n", ":1: found an array; expected one object per line"),
         ("a.jsonl", '{"id": 1.5}\n', ":1: the id is a number; expected a string or an integer"),
         ("a.jsonl", '{"id": "a", "label": 3}\n', "'label' is or holds a number"),

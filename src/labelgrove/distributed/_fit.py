@@ -20,7 +20,7 @@ from labelgrove import _core
 from labelgrove._errors import DataError, ModelFileError, ParameterError
 from labelgrove._interrupts import held_back, run_watched
 from labelgrove._labels import sorted_in_rows
-from labelgrove._parameters import integer, thread_count
+from labelgrove._parameters import byte_count, thread_count
 from labelgrove._unfinished import Unfinished
 from labelgrove._version import __version__
 from labelgrove.data import open_dataset
@@ -76,7 +76,7 @@ def fit(
     dataset: str | os.PathLike[str],
     output: str | os.PathLike[str],
     *,
-    memory: int = DEFAULT_MEMORY,
+    memory: int | str = DEFAULT_MEMORY,
     executor: Any = None,
     progress: Tell | None = None,
 ) -> Model:
@@ -98,7 +98,7 @@ def fit(
         The model file. During training its folder temporarily needs space for about twice the
         model, the label vectors, and twice the rows made from texts. Executors on other machines
         must see it and the data set under the same paths.
-    memory : int
+    memory : int or str
         Memory limit of a process, in bytes, not counting mapped files, whose pages the system can
         reclaim. With an executor, it is the limit of each worker; one that runs several tasks at
         once needs as many times more.
@@ -144,7 +144,7 @@ def fit(
     [[1]]
     """
     learner, front = _parts(model)
-    memory = integer("memory", memory, LEAST_MEMORY, 2**60)
+    memory = byte_count("memory", memory, LEAST_MEMORY)
     target = Path(os.fsdecode(output)).absolute()
     if target.exists() and not target.is_file():
         raise ModelFileError(f"{target}: a model can only replace a regular file")

@@ -11,7 +11,7 @@ from labelgrove._cuts import Cut
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._targets import parse_targets
 from labelgrove.evaluation._figures import Training, figures
-from labelgrove.evaluation._observed import Predictor, observe
+from labelgrove.evaluation._observed import Predictor, classes_of, observe, require_same_kind
 from labelgrove.metrics._inputs import check_ks
 from labelgrove.metrics._score import Interval
 
@@ -127,9 +127,11 @@ def _training(
             raise DataError(str(failure).replace("Y", "Y_train", 1)) from None
         counts = np.bincount(targets.codes).tolist()
         counted = dict(zip(targets.names.tolist(), counts, strict=True))
+        require_same_kind(classes_of(clf), list(counted), "Y_train")
         return Training(counted, targets.n_rows, A, B)
     if label_counts is None and n_train is None:
         return Training.of(clf, A, B)
     if label_counts is None or n_train is None:
         raise ParameterError("label_counts and n_train: expected both or neither")
+    require_same_kind(classes_of(clf), list(label_counts), "label_counts")
     return Training(label_counts, n_train, A, B)

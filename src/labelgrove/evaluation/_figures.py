@@ -58,7 +58,7 @@ class Training:
         if counts is None or seen is None:
             return None
         # Several passes count every example several times; propensities need it once.
-        passes = int(getattr(model, "epochs", 1))
+        passes = int(getattr(getattr(model, "classifier_", model), "epochs", 1))
         once = (-(-np.asarray(counts) // passes)).tolist()
         by_label = dict(zip(np.asarray(model.classes_).tolist(), once, strict=True))
         return cls(by_label, -(-int(seen) // passes), A, B)

@@ -124,7 +124,7 @@ def observe(
         When there are no examples, or one cannot be used; the message names the row.
     """
     columns: dict[Hashable, int] = {label: i for i, label in enumerate(labels)}
-    classes = np.asarray(getattr(model, "classes_", ())).tolist()
+    classes = classes_of(model)
     of_class = np.array([columns.setdefault(label, len(columns)) for label in classes], np.int64)
     deep = k + most_excluded(excluded)
     truth, rankings, costs, sets, estimates = [], [], [], [], []
@@ -133,7 +133,7 @@ def observe(
         targets = parse_targets(Y, n_rows_of(X))
         if not targets.n_rows:
             continue
-        _require_same_kind(classes, targets.names.tolist())
+        require_same_kind(classes, targets.names.tolist())
         numbered = [columns.setdefault(label, len(columns)) for label in targets.names.tolist()]
         truth.append((np.diff(targets.indptr), np.array(numbered, np.int64)[targets.codes]))
         best, stats, took = _best(model, X, deep, beam_width)
@@ -177,11 +177,19 @@ def observe(
     )
 
 
-def _require_same_kind(classes: Sequence[Hashable], found: Sequence[Hashable]) -> None:
+def classes_of(model: Any) -> list[Any]:
+    """Return a model's labels; none if it does not list them."""
+    classes: list[Any] = np.asarray(getattr(model, "classes_", ())).tolist()
+    return classes
+
+
+def require_same_kind(
+    classes: Sequence[Hashable], found: Sequence[Hashable], name: str = "y"
+) -> None:
     """Refuse integer labels if the model's are strings, or vice versa: none would match."""
     if classes and found and isinstance(classes[0], str) != isinstance(found[0], str):
         raise DataError(
-            f"y: found labels such as {found[0]!r}, but the model has labels such as "
+            f"{name}: found labels such as {found[0]!r}, but the model has labels such as "
             f"{classes[0]!r}; expected strings in both or integers in both"
         )
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from labelgrove._errors import DataError, ParameterError
+from labelgrove._errors import DataError
+from labelgrove._parameters import choice, integer
 from labelgrove.metrics._inputs import as_indicator, canonical_csr, row_of, rows_of
 from labelgrove.metrics._ranking import contains
 from labelgrove.metrics._score import FloatArray, Interval, Score, estimate
@@ -120,10 +121,8 @@ class _Binned:
     """Every stored estimate with its bin, and counts of the pairs without one."""
 
     def __init__(self, Y_true: Any, probabilities: Any, n_bins: int, pairs: str) -> None:
-        if n_bins < 1:
-            raise ParameterError(f"n_bins={n_bins!r}: expected a positive whole number")
-        if pairs not in ("stored", "all"):
-            raise ParameterError(f"pairs={pairs!r}: expected 'stored' or 'all'")
+        integer("n_bins", n_bins, 1)
+        choice("pairs", pairs, ("stored", "all"))
         truth = as_indicator(Y_true, "Y_true")
         estimates = canonical_csr(probabilities, "probabilities")
         if estimates.shape != truth.shape:

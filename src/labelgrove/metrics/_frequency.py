@@ -10,6 +10,7 @@ import numpy.typing as npt
 from scipy.sparse import issparse
 
 from labelgrove._errors import DataError, ParameterError
+from labelgrove._parameters import finite
 from labelgrove.metrics._inputs import IntArray, as_indicator
 
 
@@ -90,10 +91,13 @@ def _by_volume(counts: IntArray, low: float, high: float) -> IntArray:
 
 
 def _borders(at: tuple[float, float], largest: float) -> tuple[float, float]:
-    low, high = at
+    try:
+        low, high = (finite("at", border) for border in at)
+    except (TypeError, ValueError):
+        low, high = 1.0, 0.0
     if not 0 <= low <= high <= largest:
         raise ParameterError(f"at={at!r}: expected two increasing numbers from 0 to {largest:g}")
-    return float(low), float(high)
+    return low, high
 
 
 def _counts(labels: Any) -> IntArray:

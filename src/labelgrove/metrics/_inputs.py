@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, issparse
 
 from labelgrove._errors import DataError, ParameterError
+from labelgrove._parameters import integer
 from labelgrove._sparse import sparse_indicator
 
 IntArray = npt.NDArray[np.int64]
@@ -118,20 +118,9 @@ def label_ids(labels: npt.ArrayLike, n_labels: int) -> IntArray:
     return ids.astype(np.int64)
 
 
-def check_k(k: int) -> int:
-    """Return `k` as an int after checking that it is a positive whole number."""
-    try:
-        value = index(k)
-    except TypeError:
-        value = 0
-    if value < 1:
-        raise ParameterError(f"k={k!r}: expected a positive whole number")
-    return value
-
-
 def check_ks(ks: Iterable[int]) -> list[int]:
     """Return the distinct numbers of places in increasing order, after checking them."""
-    places = sorted({check_k(k) for k in ks})
+    places = sorted({integer("k", k, 1) for k in ks})
     if not places:
         raise ParameterError("ks is empty: expected at least one number of places")
     return places

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, issparse
 
 from labelgrove._errors import DataError, ParameterError
+from labelgrove._parameters import finite
 from labelgrove.metrics._inputs import MISSING, IntArray, as_indicator, top_columns
 from labelgrove.metrics._ranking import RankedHits, discounts, ideal_gain, match
 from labelgrove.metrics._score import (
@@ -61,7 +62,7 @@ def inverse_propensity(
     >>> inverse_propensity([100, 1], n_examples=1000).round(2).tolist()
     [1.77, 6.91]
     """
-    if not (np.isfinite(A) and A > 0 and np.isfinite(B) and B > 0):
+    if finite("A", A) <= 0 or finite("B", B) <= 0:
         raise ParameterError(f"A={A!r}, B={B!r}: expected two positive numbers")
     if issparse(labels):
         matrix = as_indicator(labels, "labels")

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from labelgrove._parameters import integer
 from labelgrove.metrics._inputs import (
     MISSING,
     IntArray,
     as_indicator,
     as_ranking,
-    check_k,
     restrict,
     rows_of,
 )
@@ -63,7 +63,7 @@ def match(Y_true: Any, prediction: Any, k: int, labels: npt.ArrayLike | None = N
 
     With `labels`, only those columns of `Y_true` count as relevant; rankings stay as they are.
     """
-    k = check_k(k)
+    k = integer("k", k, 1)
     truth = as_indicator(Y_true, "Y_true")
     ids = as_ranking(prediction, truth.shape, k)
     truth = restrict(truth, labels)

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelgrove._errors import ParameterError
+from labelgrove._parameters import choice, finite, integer
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -92,18 +93,11 @@ class Bootstrap:
     method: str = "percentile"
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.level < 1.0:
+        if not 0.0 < finite("level", self.level) < 1.0:
             raise ParameterError(f"level={self.level!r}: expected a number between 0 and 1")
-        if self.n_resamples < 1:
-            raise ParameterError(
-                f"n_resamples={self.n_resamples!r}: expected a positive whole number"
-            )
-        if self.random_state < 0:
-            raise ParameterError(
-                f"random_state={self.random_state!r}: expected a whole number of 0 or more"
-            )
-        if self.method not in {"percentile", "centred"}:
-            raise ParameterError(f"method={self.method!r}: expected 'percentile' or 'centred'")
+        integer("n_resamples", self.n_resamples, 1)
+        integer("random_state", self.random_state, 0, 2**64 - 1)
+        choice("method", self.method, ("percentile", "centred"))
 
 
 Interval = float | Bootstrap | None
@@ -118,7 +112,7 @@ def estimate(finish: Finish, n_rows: int, interval: Interval) -> Score:
     value = finish(None)
     if interval is None:
         return Score(value)
-    how = interval if isinstance(interval, Bootstrap) else Bootstrap(level=float(interval))
+    how = interval if isinstance(interval, Bootstrap) else Bootstrap(level=interval)
     random = np.random.default_rng(how.random_state)
     values = np.empty(how.n_resamples)
     for i in range(how.n_resamples):

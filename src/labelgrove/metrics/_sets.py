@@ -10,12 +10,12 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from labelgrove._errors import ParameterError
+from labelgrove._parameters import finite, integer
 from labelgrove.metrics._inputs import (
     IntArray,
     as_indicator,
     as_ranking,
     as_sets,
-    check_k,
     label_ids,
     ranking_indicator,
     restrict,
@@ -280,7 +280,7 @@ def macro_f_at_k(
     0.8333333333333333
     """
     truth = as_indicator(Y_true, "Y_true")
-    ids = as_ranking(prediction, truth.shape, check_k(k))
+    ids = as_ranking(prediction, truth.shape, integer("k", k, 1))
     predicted = ranking_indicator(ids, truth.shape[1])
     return f_measure(
         truth, predicted, beta=beta, labels=labels, zero_division=zero_division, interval=interval
@@ -325,7 +325,7 @@ def averaged_finish(
     overlap: Overlap, average: str, kind: str, zero_division: float, beta: float = 1.0
 ) -> Finish:
     """Finish with the given average of "precision", "recall" or "f"."""
-    if not (np.isfinite(beta) and beta > 0):
+    if finite("beta", beta) <= 0:
         raise ParameterError(f"beta={beta!r}: expected a positive number")
     zero = check_zero_division(zero_division)
     if average == "instance":

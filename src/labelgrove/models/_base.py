@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags
 
-from labelgrove._errors import DataError, ParameterError
+from labelgrove._errors import ParameterError
 from labelgrove._labels import parse_targets
 from labelgrove._parameters import finite, integer, thread_count
 from labelgrove._validation import check_weights
@@ -33,7 +33,6 @@ from labelgrove.models.engine._guard import Guard, Turn
 from labelgrove.models.engine._learned import (
     KINDS,
     AnyLearned,
-    as_collection,
     known,
 )
 from labelgrove.models.engine._predicting import (
@@ -210,8 +209,9 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         -------
         probabilities : csr_array of shape (n, n_classes), float32
             One column per class, in the order of ``classes_``; only the requested probabilities
-            are stored. For multi-class targets with neither ``top_k`` nor ``threshold``: a dense
-            ndarray whose rows are scaled to sum to 1.
+            are stored. With neither ``top_k`` nor ``threshold`` a dense ndarray if the targets
+            were multi-class, with rows scaled to sum to 1 unless ``labels`` are given, or a dense
+            indicator.
         stats : SearchStats
             Only if ``return_stats``.
 
@@ -295,10 +295,10 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
             learned = known(self._learned)
             rows = learned.check_rows(X)
             row_of, right = right_among_best(learned, rows, targets, 1, self.n_jobs)
-            check_weights(sample_weight, rows.n_rows)
+            weights = check_weights(sample_weight, rows.n_rows)
         hits = np.zeros(targets.n_rows)
         hits[row_of[right[:, 0]]] = 1.0
-        return float(np.average(hits, weights=sample_weight))
+        return float(np.average(hits, weights=weights))
 
     def _checked_beam(self, beam_width: int | None) -> int:
         if beam_width is None:
@@ -357,10 +357,8 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         >>> clf.set_thresholds([0.2, 0.4]).thresholds_.tolist()
         [0.2, 0.4]
         """
-        known(self._learned)
-        with self._guard.changing():
-            keep_thresholds(known(self._learned), thresholds, default=self._checked_threshold())
-        return self
+        default = self._checked_threshold()
+        return self._change(lambda learned: keep_thresholds(learned, thresholds, default=default))
 
     def tune_thresholds(self, X: Any, y: Any, method: str = "auto", **options: Any) -> Self:
         """Find and set the thresholds with the best F-measure on held-out examples.
@@ -417,11 +415,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         DataError
             If a label is not known; no label is removed then.
         """
-        known(self._learned)
-        names = as_collection(labels)
-        with self._guard.changing():
-            known(self._learned).remove_labels(names)
-        return self
+        return self._change(lambda learned: learned.remove_labels(labels))
 
     def rename_labels(self, names: Mapping[Any, Any]) -> Self:
         """Rename labels without changing what was learnt about them.
@@ -440,12 +434,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         DataError
             If an old name is not known or two labels would share a name; no label is renamed then.
         """
-        known(self._learned)
-        if not isinstance(names, Mapping):
-            raise DataError(f"names={names!r}: expected a mapping from old to new names")
-        with self._guard.changing():
-            known(self._learned).rename_labels(names)
-        return self
+        return self._change(lambda learned: learned.rename_labels(names))
 
     # --- explanations --------------------------------------------------------------------------
 
@@ -632,6 +621,13 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         with self._guard.reading():
             yield self._learned
 
+    def _change(self, change: Callable[[AnyLearned], None], patience: float | None = None) -> Self:
+        """Change the learnt state while no other thread uses it; with patience, wait for them."""
+        known(self._learned)
+        with self._guard.changing(patience) as turn, turn.alone():
+            change(known(self._learned))
+        return self
+
     def _adopt(self, learned: AnyLearned, turn: Turn) -> None:
         """Replace the current state."""
         with turn.alone():
@@ -662,7 +658,8 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
     def save(self, path: str | PathLike[str], *, for_prediction: bool = False) -> None:
         """Write the model to one file, atomically; ``labelgrove.load`` reads it.
 
-        The file has the current tree, but not a tree given as a parameter.
+        The file has all that was learnt. Parameters that are trees, arrays, mappings or generators
+        are None in the loaded model, which :meth:`fit` must be given again.
 
         Parameters
         ----------

@@ -56,6 +56,8 @@ def fit_at_once(model: Any, X: Any, y: Any, weigh: Weigh) -> None:
         start: BatchStart = model._started(named=is_dict_rows(X))
         examples = take(start, X, y, model._kinds, weigh)
         examples.make_known(start.labels, examples.first + len(examples.fresh))
+        if examples.weights is not None:  # a weight of 0 ignores a row
+            examples = examples.at(np.flatnonzero(examples.weights > 0))
         model._progress = _core.Progress()
         try:
             train = partial(_train, model, start, examples)
@@ -90,12 +92,10 @@ def _train(model: Any, start: BatchStart, examples: Examples) -> Engine:
 
 
 def _split(examples: Examples, options: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Draw the rows to hold out; return them and all other rows with a weight above 0."""
-    counting = np.arange(examples.rows.n_rows)
-    if examples.weights is not None:
-        counting = counting[examples.weights > 0]
-    n = min(int(_SHARE * len(counting)), _MOST)
-    drawn = np.random.default_rng(options.seed).permutation(counting)
+    """Draw the rows to hold out; return them and all others."""
+    n_rows = examples.rows.n_rows
+    n = min(int(_SHARE * n_rows), _MOST)
+    drawn = np.random.default_rng(options.seed).permutation(n_rows)
     return np.sort(drawn[:n]), np.sort(drawn[n:])
 
 

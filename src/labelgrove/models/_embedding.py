@@ -14,6 +14,7 @@ from labelgrove import _core
 from labelgrove._errors import ParameterError
 from labelgrove._features import FeatureNames
 from labelgrove._labels import LabelRegistry
+from labelgrove._names import check_savable
 from labelgrove._parameters import choice, integer, real, seed_from, thread_count
 from labelgrove._validation import check_weights
 from labelgrove.models._batch import BatchClassifier, fit_at_once
@@ -56,18 +57,18 @@ class EmbeddingOptions(SavedOptions):
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> EmbeddingOptions:
         p = parameters
-        learner = choice(p, "learner", _WORDS)
+        learner = choice("learner", p["learner"], _WORDS)
         rate = p["learning_rate"]
         arity = integer("arity", p["arity"], 2)
         return cls(
             dimension=integer("dimension", p["dimension"], 1, _MOST_DIMENSIONS),
-            softmax=choice(p, "loss", _LOSSES) == "softmax",
+            softmax=choice("loss", p["loss"], _LOSSES) == "softmax",
             learner=LEARNERS[learner],
             rate=_DEFAULT_RATES[learner]
             if rate is None
-            else real(p, "learning_rate", FLOATS[0], LARGEST_STEP),
-            epsilon=real(p, "epsilon", *FLOATS),
-            alpha=real(p, "alpha", 0.0, 1.0),
+            else real("learning_rate", p["learning_rate"], FLOATS[0], LARGEST_STEP),
+            epsilon=real("epsilon", p["epsilon"], *FLOATS),
+            alpha=real("alpha", p["alpha"], 0.0, 1.0),
             arity=arity,
             max_leaves=max(integer("max_leaf_size", p["max_leaf_size"], 1), arity),
             seed=seed_from(p["random_state"]),
@@ -128,8 +129,8 @@ class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
         Number of passes of :meth:`fit`, each in a new random order.
     vectors : ndarray of shape (n_features, dimension) or mapping, optional
         Initial vectors of features: an array with a row for each column of X, a mapping from
-        column numbers, or, if examples are dicts, data frames or texts, a mapping from names. All
-        other vectors are drawn between -1/√d and 1/√d. See
+        column numbers, or, if examples are dicts or texts (with `TextFeatures`), a mapping from
+        names. All other vectors are drawn between -1/√d and 1/√d. See
         :func:`labelgrove.data.read_vectors`.
     replay : int
         Number of earlier examples that :meth:`partial_fit` relearns after each new one.
@@ -238,7 +239,10 @@ class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
         keys, vectors = _first_vectors(self.vectors, options.dimension)
         names = keys if isinstance(keys, list) else None
         if names is not None and not named:
-            raise ParameterError("vectors: found names of features; expected X with names as well")
+            raise ParameterError(
+                "vectors: found names of features; expected examples with names as well: dicts, or "
+                "texts with TextFeatures"
+            )
         features = FeatureNames(names or ()) if named else None
         columns = np.arange(len(vectors), dtype=np.uint32) if isinstance(keys, list) else keys
         make = partial(self._make_engine, options, plan, labels, columns, vectors)
@@ -288,7 +292,9 @@ def _first_vectors(
     Raises
     ------
     ParameterError
-        If the vectors are not finite numbers, or have another dimension.
+        If the vectors are not finite numbers, have another dimension, or have keys of two types.
+    DataError
+        If a name is not Unicode.
     """
     rows = [] if given is None else list(given.values()) if isinstance(given, Mapping) else given
     try:
@@ -307,8 +313,11 @@ def _first_vectors(
     if not isinstance(given, Mapping):
         return np.arange(len(vectors), dtype=np.uint32), vectors
     keys: list[Any] = list(given)
-    if not all(isinstance(key, int | np.integer) for key in keys):
+    if all(isinstance(key, str) for key in keys):
+        check_savable(keys, lambda _: "vectors: the name")
         return keys, vectors
+    if not all(type(key) is int or isinstance(key, np.integer) for key in keys):
+        raise ParameterError("vectors: expected keys that are all names or all column numbers")
     if not all(0 <= key < _MOST_COLUMNS for key in keys):
         raise ParameterError(f"vectors: found a column outside 0 to {_MOST_COLUMNS - 1}")
     return np.array(keys, np.uint32), vectors

@@ -60,18 +60,18 @@ class LOMTreeOptions(SavedOptions):
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
         p = parameters
-        learner = choice(p, "learner", LEARNERS)
+        learner = choice("learner", p["learner"], LEARNERS)
         auto = isinstance(p["max_nodes"], str) and p["max_nodes"] == "auto"
         rate = p["learning_rate"]
         seed_from(p["random_state"])  # checked as in other estimators, though nothing is drawn
         return cls(
             learner=LEARNERS[learner],
-            loss=LOSSES[choice(p, "loss", LOSSES)],
+            loss=LOSSES[choice("loss", p["loss"], LOSSES)],
             rate=_DEFAULT_RATES[learner]
             if rate is None
-            else real(p, "learning_rate", FLOATS[0], LARGEST_STEP),
-            epsilon=real(p, "epsilon", *FLOATS),
-            r=real(p, "r", *FLOATS),
+            else real("learning_rate", p["learning_rate"], FLOATS[0], LARGEST_STEP),
+            epsilon=real("epsilon", p["epsilon"], *FLOATS),
+            r=real("r", p["r"], *FLOATS),
             max_nodes=0 if auto else integer("max_nodes", p["max_nodes"], 1),
             nodes_per_class=_NODES_PER_CLASS,
             swap_resistance=integer("swap_resistance", p["swap_resistance"], 1),

@@ -41,13 +41,13 @@ class MemoryTreeOptions(SavedOptions):
         p = parameters
         most = p["max_examples"]
         return cls(
-            alpha=real(p, "alpha", 0.0, 1.0),
+            alpha=real("alpha", p["alpha"], 0.0, 1.0),
             leaf_multiplier=integer("leaf_multiplier", p["leaf_multiplier"], 1, _MOST),
             reroutes=integer("reroutes", p["reroutes"], 0, _MOST),
             max_examples=0 if most is None else integer("max_examples", most, 1),
             leaves=integer("leaves", p["leaves"], 1),
             classifiers=flag("classifiers", p["classifiers"]),
-            r=real(p, "r", *FLOATS),
+            r=real("r", p["r"], *FLOATS),
             normalize=flag("normalize", p["normalize"]),
             seed=seed_from(p["random_state"]),
             **budget_from(p),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Self
@@ -299,6 +299,11 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         >>> online.partial_fit([[1, 1]], ["bird"]).classes_.tolist()
         ['bird', 'cat', 'dog']
         """
+        if getattr(model, "algorithm", None) != "plt":
+            raise ParameterError(
+                f"found a {type(model).__name__}; expected a PLTClassifier (of a TextClassifier, "
+                "its classifier_)"
+            )
         known(model._learned)
         with model._guard.reading():
             batch = known(model._learned)
@@ -321,17 +326,8 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
                 engine = _core.OnlinePlt.load(options.to_dict(), saved, False)
             else:
                 engine = learn_on(options, trained.batch, batch.counts)
-            learned = Learned(
-                engine=with_stage(engine, online._new_stage(), batch.engine, options.sums_bytes),
-                options=options,
-                labels=batch.labels.copy(),
-                features=copy.deepcopy(batch.features),
-                kind=batch.kind,
-                n_columns=batch.n_columns,
-                n_features=batch.n_features,
-                counts=batch.counts.copy(),
-                tuned=batch.tuned,
-            )
+            staged = with_stage(engine, online._new_stage(), batch.engine, options.sums_bytes)
+            learned = replace(batch.copy_around(staged), options=options)
         online._learned, online._vocabulary = learned, model._vocabulary
         return online
 

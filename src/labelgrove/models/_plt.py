@@ -247,6 +247,7 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
                 examples,
                 threads,
             )
+            arrays["counters"][1] = rows.n_rows  # examples, not the steps of all passes
         else:
             arrays = _core.train_batch_plt(
                 options.for_training(rows.n_rows),

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from labelgrove import _core
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._labels import LabelRegistry
-from labelgrove._parameters import choice, flag, integer, real, seed_from, size_from
+from labelgrove._parameters import byte_count, choice, flag, integer, real, seed_from
 from labelgrove.metrics import inverse_propensity
 from labelgrove.metrics._propensity import FEWEST_EXAMPLES
 from labelgrove.models.engine._records import SavedOptions, word_for, words_of
@@ -53,7 +53,7 @@ def with_preset(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
     If only one of ``arity`` and ``max_leaves`` is given, the other is adjusted to it.
     """
-    p = {**PRESETS[choice(parameters, "preset", PRESETS)]}
+    p = {**PRESETS[choice("preset", parameters["preset"], PRESETS)]}
     arity, max_leaves = parameters["arity"], parameters["max_leaves"]
     if arity is None and max_leaves is not None:
         p["arity"] = min(p["arity"], integer("max_leaves", max_leaves, 2))
@@ -104,15 +104,17 @@ class EngineOptions(SavedOptions):
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
         p = with_preset(parameters)
-        learner = choice(p, "learner", LEARNERS)
+        learner = choice("learner", p["learner"], LEARNERS)
         arity = integer("arity", p["arity"], 2)
         if p["max_leaves"] is None:
             p = {"first_leaves": FIRST_LEAVES, **p, "max_leaves": max(LEAVES, arity)}
         rate = p["learning_rate"]
-        b = real(p, "ofo_b", 1e-9, 1e9)
-        a = real(p, "ofo_a", 0.0, b)
+        b = real("ofo_b", p["ofo_b"], 1e-9, 1e9)
+        a = real("ofo_a", p["ofo_a"], 0.0, b)
         every = integer("ofo_every", p["ofo_every"], 1, 1000)
-        tunes = p["thresholds"] is not None and choice(p, "thresholds", ["ofo"]) == "ofo"
+        tunes = (
+            p["thresholds"] is not None and choice("thresholds", p["thresholds"], ["ofo"]) == "ofo"
+        )
         adapts = isinstance(p["replay"], str)
         if adapts and p["replay"] != "auto":
             raise ParameterError(
@@ -120,12 +122,14 @@ class EngineOptions(SavedOptions):
             )
         return cls(
             learner=LEARNERS[learner],
-            rate=1.0 if rate is None else real(p, "learning_rate", FLOATS[0], LARGEST_STEP),
-            epsilon=real(p, "epsilon", *FLOATS),
-            l2=real(p, "l2", 0.0, LARGEST_STEP),
-            r=real(p, "r", *FLOATS),
-            policy=POLICIES[choice(p, "policy", POLICIES)],
-            alpha=real(p, "alpha", 0.0, 1.0),
+            rate=1.0
+            if rate is None
+            else real("learning_rate", p["learning_rate"], FLOATS[0], LARGEST_STEP),
+            epsilon=real("epsilon", p["epsilon"], *FLOATS),
+            l2=real("l2", p["l2"], 0.0, LARGEST_STEP),
+            r=real("r", p["r"], *FLOATS),
+            policy=POLICIES[choice("policy", p["policy"], POLICIES)],
+            alpha=real("alpha", p["alpha"], 0.0, 1.0),
             arity=arity,
             max_leaves=integer("max_leaves", p["max_leaves"], arity),
             first_leaves=integer("first_leaves", p.get("first_leaves", 0), 0),
@@ -165,9 +169,7 @@ def budget_from(parameters: Mapping[str, Any]) -> dict[str, int]:
     given = parameters["max_bytes"]
     if given is None:
         return {"max_bytes": 0, "sums_bytes": 0}
-    if isinstance(given, str):
-        given = size_from("max_bytes", given)
-    most = integer("max_bytes", given, LEAST_BUDGET, 2**60)
+    most = byte_count("max_bytes", given, LEAST_BUDGET)
     stage = SecondStage.of(parameters.get("second_stage"))
     sums = 0 if stage is None or stage.tail is None else most * 3 // 16
     return {"max_bytes": most - sums, "sums_bytes": sums}
@@ -218,10 +220,14 @@ class BatchOptions(SavedOptions):
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
-        solver = choice(parameters, "solver", SOLVERS)
+        solver = choice("solver", parameters["solver"], SOLVERS)
         link = parameters["link"]
         if link is not None:
-            choice(parameters, "link", ["calibrated", "squared_hinge", "cubic_hinge", "softmax"])
+            choice(
+                "link",
+                parameters["link"],
+                ["calibrated", "squared_hinge", "cubic_hinge", "softmax"],
+            )
         competing = link == "softmax"
         hinge = link is not None and not competing
         p = dict(parameters)
@@ -229,7 +235,7 @@ class BatchOptions(SavedOptions):
             p["loss"] = (
                 "log" if competing or (solver == "adagrad" and not hinge) else "squared_hinge"
             )
-        loss = choice(p, "loss", LOSSES)
+        loss = choice("loss", p["loss"], LOSSES)
         if competing and loss != "log":
             raise ParameterError(f"loss={loss!r}: with link='softmax' expected 'log' or None")
         if hinge and loss != "squared_hinge":
@@ -253,15 +259,15 @@ class BatchOptions(SavedOptions):
             solver=SOLVERS.index(solver),
             loss=_SOFTMAX_LOSS if competing else LOSSES[loss],
             link=LINKS[link or ("logistic" if loss == "log" else "calibrated")],
-            cost=real(p, "C", 1e-6, _LARGEST),
-            bias=real(p, "bias", 0.0, 1e3),
-            tolerance=real(p, "tol", 1e-6, 1.0),
+            cost=real("C", p["C"], 1e-6, _LARGEST),
+            bias=real("bias", p["bias"], 0.0, 1e3),
+            tolerance=real("tol", p["tol"], 1e-6, 1.0),
             max_passes=integer("max_iter", p["max_iter"], 1, 10**6),
-            weight_threshold=real(p, "weight_threshold", 0.0, _LARGEST),
+            weight_threshold=real("weight_threshold", p["weight_threshold"], 0.0, _LARGEST),
             normalize=flag("normalize", p["normalize"]),
             seed=seed_from(p["random_state"]),
             online=p.get("online"),
-            plenty=real({"plenty": _PLENTY if falls else 0.0, **p}, "plenty", 0.0, _LARGEST),
+            plenty=real("plenty", p.get("plenty", _PLENTY if falls else 0.0), 0.0, _LARGEST),
         )
 
     def for_training(self, n_rows: int) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from labelgrove._parameters import real
-from labelgrove.models.engine._learned import as_collection, known
+from labelgrove.models.engine._learned import AnyLearned
 from labelgrove.models.engine._tuned import keep_thresholds
 
 if TYPE_CHECKING:
@@ -62,9 +62,7 @@ class SharedModel:
     def __init__(self, model: OnlineClassifier, timeout: float | None = None) -> None:
         self.model = model
         self.timeout = timeout
-        self._patience = (
-            math.inf if timeout is None else real({"timeout": timeout}, "timeout", 0.0, math.inf)
-        )
+        self._patience = math.inf if timeout is None else real("timeout", timeout, 0.0, math.inf)
 
     # --- predicting ----------------------------------------------------------------------------
 
@@ -148,20 +146,17 @@ class SharedModel:
 
     def remove_labels(self, labels: Iterable[Any]) -> Self:
         """Never predict these labels again; see the model's ``remove_labels``."""
-        names = as_collection(labels)
-        with self.model._guard.changing(self._patience) as turn, turn.alone():
-            known(self.model._learned).remove_labels(names)
-        return self
+        return self._change(lambda learned: learned.remove_labels(labels))
 
     def rename_labels(self, names: Mapping[Any, Any]) -> Self:
         """Rename labels; see the model's ``rename_labels``."""
-        with self.model._guard.changing(self._patience) as turn, turn.alone():
-            known(self.model._learned).rename_labels(names)
-        return self
+        return self._change(lambda learned: learned.rename_labels(names))
 
     def set_thresholds(self, thresholds: Any) -> Self:
         """Set a threshold for each class; see the model's ``set_thresholds``."""
-        with self.model._guard.changing(self._patience) as turn, turn.alone():
-            model = self.model
-            keep_thresholds(known(model._learned), thresholds, default=model._checked_threshold())
+        default = self.model._checked_threshold()
+        return self._change(lambda learned: keep_thresholds(learned, thresholds, default=default))
+
+    def _change(self, change: Callable[[AnyLearned], None]) -> Self:
+        self.model._change(change, self._patience)
         return self

@@ -9,6 +9,8 @@ from functools import wraps
 from os import PathLike
 from typing import Any, Concatenate, ParamSpec, Self
 
+import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
@@ -184,14 +186,16 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
             On Ctrl-C, as in the classifier's ``fit``.
         """
         classifier, text = self._fresh()
+        own = None
         if self.names is not None:
             assert self.vocabulary is not None  # checked by _fresh
             more = with_names(X, y, sample_weight, self.vocabulary, self.names)
-            X, y, sample_weight = more.texts, more.labels, more.weights
+            X, y, sample_weight, own = more.texts, more.labels, more.weights, more.own
         rows = text.fit_rows(X, thread_count(classifier.n_jobs))
         self._fitting = classifier
         try:
-            classifier.fit(rows, y, sample_weight)
+            with _counting(own):
+                classifier.fit(rows, y, sample_weight)
         finally:  # an online classifier that was interrupted keeps what it has learnt
             del self._fitting
             if classifier.__sklearn_is_fitted__():
@@ -474,9 +478,17 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
     threshold = _of_classifier("threshold", "Threshold of all classes until they are tuned.")
     tree_ = _of_classifier("tree_", "The current label tree.")
     statistics_ = _of_classifier("statistics_", "Statistics of trees that route examples.")
-    vocabulary_ = _of_classifier("vocabulary_", "Names of the labels, or None.")
     second_stage_ = _of_classifier("second_stage_", "Figures of the second stage.")
     compaction_ = _of_classifier("compaction_", "What :meth:`compact` saved and lost.")
+
+    @property
+    def vocabulary_(self) -> Vocabulary | None:
+        """Names of the labels, or None; may be set at any time."""
+        return self._learnt().vocabulary_
+
+    @vocabulary_.setter
+    def vocabulary_(self, vocabulary: Vocabulary | None) -> None:
+        self._learnt().vocabulary_ = vocabulary
 
     @property
     def fit_progress(self) -> float:
@@ -624,13 +636,8 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
             # seen exactly the texts that the classifier has learnt.
             rows = self.text_.counted(X, thread_count(classifier.n_jobs)).rows
             prepare = self.text_.learn
-        try:
+        with _counting(own):
             classifier._partial_fit(rows, y, classes, sample_weight, patience, prepare, again=again)
-        except LearningInterrupted as stopped:
-            if own is None:
-                raise
-            learnt = int(own[: stopped.examples_learned].sum())
-            raise LearningInterrupted(str(stopped), learnt) from None
         return self
 
     def _rows(self, X: Iterable[str]) -> Rows:
@@ -662,6 +669,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
     _guard = _of_classifier("_guard", "The lock of the classifier.")
     _learned = _of_classifier("_learned", "The learnt state of the classifier.")
     _checked_threshold = _of_classifier("_checked_threshold", "Method of the classifier.")
+    _change = _of_classifier("_change", "Method of the classifier.")
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "classifier_") and self.classifier_.__sklearn_is_fitted__()
@@ -672,6 +680,18 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         tags.input_tags.two_d_array = False
         tags.classifier_tags.multi_label = True
         return tags
+
+
+@contextmanager
+def _counting(own: npt.NDArray[np.bool_] | None) -> Iterator[None]:
+    """Let an interruption count only the examples that were given, not those made from names."""
+    try:
+        yield
+    except LearningInterrupted as stopped:
+        if own is None:
+            raise
+        learnt = int(own[: stopped.examples_learned].sum())
+        raise LearningInterrupted(str(stopped), learnt) from None
 
 
 def text_classifier(

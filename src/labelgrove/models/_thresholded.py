@@ -222,6 +222,9 @@ class ThresholdedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def predict(self, X: Any, *, return_stats: bool = False) -> Any:
         """Predict all labels that reach their thresholds.
 
+        Of LabelGrove's own multi-class estimators, whose ``predict_proba`` scales rows to sum to
+        1, the thresholds are for the unscaled ``predict_proba(X, threshold=0)``.
+
         Parameters
         ----------
         X

@@ -110,7 +110,7 @@ class Learner:
 
     def _begin(self, model: Any, sequence: int) -> None:
         self._model, shared = model, model.shared()
-        model.classifier_.vocabulary_ = self.vocabulary  # older snapshots have none
+        model.vocabulary_ = self.vocabulary  # older snapshots have none
         self._now = _Now(shared, sequence, self.examples_seen)
         self._meet_strangers(self.labels())
 

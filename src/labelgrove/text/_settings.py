@@ -41,7 +41,7 @@ _DEFAULTS: dict[str, Any] = {
 
 def settings_of(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Check the parameters, and replace those that are None by the values of the preset."""
-    chosen = _DEFAULTS | _PRESETS[choice(parameters, "preset", _PRESETS)]
+    chosen = _DEFAULTS | _PRESETS[choice("preset", parameters["preset"], _PRESETS)]
     chosen |= {name: parameters[name] for name in chosen if parameters[name] is not None}
     words = _lengths("words", chosen["words"] or (0, 0), _LONGEST_RUN)
     subwords = _lengths("subwords", chosen["subwords"] or (0, 0), _LONGEST_SUBWORD)
@@ -57,14 +57,14 @@ def settings_of(parameters: Mapping[str, Any]) -> dict[str, Any]:
         "n_features": integer("n_features", parameters["n_features"], 2, most),
         "words": words,
         "subwords": subwords,
-        "subwords_at": choice(chosen, "subwords_at", ("anywhere", "start")),
-        "subword_weight": real(chosen, "subword_weight", 1e-3, 1e3),
+        "subwords_at": choice("subwords_at", chosen["subwords_at"], ("anywhere", "start")),
+        "subword_weight": real("subword_weight", chosen["subword_weight"], 1e-3, 1e3),
         "idf": idf,
         "min_documents": least,
         "most_features": integer("most_features", chosen["most_features"], 0, _MOST),
         "fold_accents": flag("fold_accents", parameters["fold_accents"]),
         "embeddings": embeddings if isinstance(embeddings, str | None) else GIVEN,
-        "embedding_weight": real(parameters, "embedding_weight", 1e-3, 1e3),
+        "embedding_weight": real("embedding_weight", parameters["embedding_weight"], 1e-3, 1e3),
     }
 
 

@@ -128,7 +128,7 @@ class Clustering:
         self._options = {
             "arity": integer("arity", parameters["arity"], 2, _MAX_ARITY),
             "max_leaf_size": integer("max_leaf_size", parameters["max_leaf_size"], 1),
-            "tolerance": real(parameters, "tolerance", 0.0, 1.0),
+            "tolerance": real("tolerance", parameters["tolerance"], 0.0, 1.0),
             "max_iterations": integer("max_iterations", parameters["max_iterations"], 1),
             "seed": seed_from(parameters["random_state"]),
         }
@@ -240,7 +240,7 @@ def interpolated_tree(
         fano = clustering_frequencies(fano_frequencies, clustering.size, "fano_frequencies")
     options = {
         "lambda": as_lambda(interpolation, lambda_prime),
-        "smoothing": real({"smoothing": smoothing}, "smoothing", 0.0, 1e6),
+        "smoothing": real("smoothing", smoothing, 0.0, 1e6),
         "weighted_intermediate": flag("weighted_intermediate", weighted_intermediate),
     }
     return clustering.named(*clustering.arrays(f, fano, options))
@@ -255,7 +255,7 @@ def as_lambda(interpolation: float, lambda_prime: float | None) -> float:
         The parameter used is outside its domain.
     """
     if lambda_prime is None:
-        return real({"interpolation": interpolation}, "interpolation", 0.0, 2.0)
+        return real("interpolation", interpolation, 0.0, 2.0)
     if (
         isinstance(lambda_prime, bool)
         or not isinstance(lambda_prime, Real)

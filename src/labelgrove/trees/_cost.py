@@ -92,7 +92,7 @@ def search_cost(
     >>> search_cost(tree, [[1, 1, 0, 0], [1, 0, 1, 0]]).classifiers
     5.0
     """
-    cost = real({"block_cost": block_cost}, "block_cost", 0.0, 1e9)
+    cost = real("block_cost", block_cost, 0.0, 1e9)
     wanted, names = Wanted.of(frequencies, labels)
     total = wanted.total
     if total <= 0:
@@ -178,15 +178,15 @@ def cost_tree(
     """
     binary = {"arity": 2, "max_leaf_size": 1}
     clustering = Clustering(embeddings, labels, {**locals(), **binary})
-    per_block = real({"block_cost": block_cost}, "block_cost", 0.0, 1e9)
-    even = real({"smoothing": smoothing}, "smoothing", 0.0, 1e6)
+    per_block = real("block_cost", block_cost, 0.0, 1e9)
+    even = real("smoothing", smoothing, 0.0, 1e6)
     wanted, _ = Wanted.of(frequencies)
     if wanted.n_labels != clustering.size:
         raise ParameterError(
             f"frequencies: there are {wanted.n_labels} for {clustering.size} embeddings; expected "
             "one for each"
         )
-    lambda_ = real({"interpolation": interpolation}, "interpolation", 0.0, 2.0)
+    lambda_ = real("interpolation", interpolation, 0.0, 2.0)
     f = wanted.marginal
     options = {"lambda": lambda_, "smoothing": even, "weighted_intermediate": True}
     parents, leaf_labels = clustering.arrays(f, f, options)

@@ -64,7 +64,7 @@ def label_embeddings(X: Any, Y: Any, *, kind: str = "pifa") -> Any:
     [[0.89 0.45]
      [0.71 0.71]]
     """
-    choice({"kind": kind}, "kind", KINDS)
+    choice("kind", kind, KINDS)
     indicator, _ = label_indicator(Y)
     examples_of = indicator.T.tocsr()
     if kind == "cooccurrence":

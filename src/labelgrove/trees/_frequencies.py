@@ -160,9 +160,8 @@ def fano_frequencies(
     >>> fano_frequencies(Y, method="greedy").tolist()
     [1.0, 4.0, 0.0]
     """
-    parameters = {"method": method, "softness": softness}
-    choice(parameters, "method", METHODS)
-    part = real(parameters, "softness", 0.0, 1.0)
+    choice("method", method, METHODS)
+    part = real("softness", softness, 0.0, 1.0)
     if method == "greedy" and part > 0:
         raise ParameterError(f"softness={softness!r}: expected 0 with method='greedy'")
     indicator = as_indicator(Y)

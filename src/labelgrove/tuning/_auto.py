@@ -170,7 +170,9 @@ class Goal:
         asked = {"labels_per_row": labels_per_row, "least_recall": least_recall}
         domains = {"labels_per_row": (1e-6, 1e9), "least_recall": (0.0, 1.0)}
         given = {
-            name: real(asked, name, *domains[name]) for name in asked if asked[name] is not None
+            name: real(name, asked[name], *domains[name])
+            for name in asked
+            if asked[name] is not None
         }
         if len(given) == 2:
             raise ParameterError("labels_per_row and least_recall exclude each other")
@@ -290,7 +292,7 @@ def _reaching(cells: IntArray, shape: tuple[int, int]) -> FloatArray:
 def _candidates(lower: float, upper: float) -> FloatArray:
     """Return candidates in geometric progression; an upper bound above 1 is added as the last."""
     greatest = min(check_upper(upper), 1.0)
-    least = real({"lower": lower}, "lower", 0.0, math.inf)
+    least = real("lower", lower, 0.0, math.inf)
     least = min(max(least, SMALLEST), greatest)
     found = np.unique(np.geomspace(least, greatest, _CANDIDATES))
     found[-1] = greatest

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from numbers import Real
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -92,17 +91,6 @@ def prior_lower(counts: IntArray, n_rows: int, average: str) -> FloatArray:
     # For "micro" all pairs count as rows of one label; for "instance" no bound is known.
     density = float(priors.mean()) if len(priors) and kind == "micro" else 0.0
     return lower_bounds(density)
-
-
-def check_n_labels(n_labels: Any) -> int:
-    """Return the number of labels as an int."""
-    try:
-        value = index(n_labels)
-    except TypeError:
-        value = -1
-    if value < 0:
-        raise ParameterError(f"n_labels={n_labels!r}: expected a whole number of 0 or more")
-    return value
 
 
 def check_lower(lower: Any, n_labels: int | None = None) -> FloatArray:

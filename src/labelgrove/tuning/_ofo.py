@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from labelgrove._errors import DataError, ParameterError
-from labelgrove.tuning._bounds import UPPER, check_lower, check_n_labels, check_upper
+from labelgrove._parameters import integer
+from labelgrove.tuning._bounds import UPPER, check_lower, check_upper
 from labelgrove.tuning._measure import check_zero_division, f_from_counts
 from labelgrove.tuning._ofo_steps import Counts, Rule, step_through
 from labelgrove.tuning._pairs import FloatArray, read_pairs
@@ -73,7 +74,7 @@ class OFO:
         upper: float = UPPER,
         zero_division: float = 0.0,
     ) -> None:
-        n_labels = check_n_labels(n_labels)
+        n_labels = integer("n_labels", n_labels, 0)
         bounds = None if lower is None else np.atleast_1d(check_lower(lower, n_labels))
         first_a, first_b = _per_label("a", a, n_labels), _per_label("b", b, n_labels)
         if not ((first_a >= 0) & (first_b > 0) & (first_a <= first_b)).all():

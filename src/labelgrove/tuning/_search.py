@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from labelgrove._errors import DataError
-from labelgrove.tuning._bounds import UPPER, check_lower, check_n_labels, check_upper, clip
+from labelgrove._parameters import integer
+from labelgrove.tuning._bounds import UPPER, check_lower, check_upper, clip
 from labelgrove.tuning._measure import check_average, check_common, check_zero_division
 from labelgrove.tuning._pairs import FloatArray, Pairs, read_pairs
 from labelgrove.tuning._thresholds import Thresholds
@@ -34,7 +35,7 @@ class ThresholdSearch(ABC):
         upper: float = UPPER,
         zero_division: float = 0.0,
     ) -> None:
-        self.n_labels = check_n_labels(n_labels)
+        self.n_labels = integer("n_labels", n_labels, 0)
         self._average = check_average(average)
         self._common = check_common(common, self._average, self.common_by_default)
         self._lower = check_lower(lower, self.n_labels)

@@ -177,7 +177,7 @@ class SecondStage:
                     f"second_stage={second_stage!r}: expected 'calibrate', 'head', 'tail', a "
                     "number from 0 to 1, or None"
                 )
-        return cls(real({"second_stage": second_stage}, "second_stage", 0.0, 1.0))
+        return cls(real("second_stage", second_stage, 0.0, 1.0))
 
     @property
     def reranks(self) -> bool:

@@ -196,16 +196,19 @@ def _csv(path: str) -> Iterator[Row]:
                         path, table.line_num, f"expected {len(names)} fields, one for each column"
                     )
                 yield table.line_num, _csv_concept(row, key)
-        except (csv.Error, RowError) as error:
+        except csv.Error as error:
             raise FileFormatError(path, table.line_num, f"not CSV ({error})") from None
+        except RowError as error:
+            raise FileFormatError(path, table.line_num, str(error)) from None
 
 
 def _csv_concept(row: Mapping[str, str], key: str) -> Concept:
-    preferred = {}
-    for column, name in row.items():
-        base, _, language = column.partition("_")
-        if base in _LABELS and name.strip():
-            preferred[language] = name.strip()
+    preferred: dict[str, str] = {}
+    for label in _LABELS:  # of several columns of a language the first one counts
+        for column, name in row.items():
+            base, _, language = column.partition("_")
+            if base == label and name.strip():
+                preferred.setdefault(language, name.strip())
     return Concept(
         uri_in(row[key].strip()),
         preferred,

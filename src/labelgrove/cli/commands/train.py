@@ -173,6 +173,11 @@ def train(
             columns=reading.columns if reading.columns.are_given else None,
         )
         given = settings or []
+        if algorithm == AUTO and (passes > 1 or trees is not None):
+            raise ParameterError(
+                "--algorithm auto: expected neither --passes nor --trees, which only some of the "
+                "algorithms have"
+            )
         if algorithm == AUTO:
             algorithm, more = chosen_algorithm(
                 source, lambda name, tried: make(name, [*given, *tried]), trial, seed

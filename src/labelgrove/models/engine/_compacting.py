@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from labelgrove._errors import ParameterError
-from labelgrove._parameters import choice, integer, real, thread_count
+from labelgrove._parameters import byte_count, choice, real, thread_count
 from labelgrove.models.engine._archive import About, Format, model_state
 from labelgrove.models.engine._learned import AnyLearned, Arrays, Learned, TreeEngine
 from labelgrove.models.engine._records import DTYPES, PLACES, CompactionReport, Options
@@ -39,12 +38,11 @@ def checked_compaction(
     ParameterError
         If a parameter lies outside its domain.
     """
-    given = {"dtype": dtype, "threshold": threshold}
-    choice(given, "dtype", DTYPES)
+    choice("dtype", dtype, DTYPES)
     if threshold is not None and max_bytes is not None:
         raise ParameterError("threshold and max_bytes exclude each other; expected one of them")
-    least = 0.0 if threshold is None else real(given, "threshold", 0.0, math.inf)
-    return least, None if max_bytes is None else integer("max_bytes", max_bytes, 1)
+    least = 0.0 if threshold is None else real("threshold", threshold, 0.0, math.inf)
+    return least, None if max_bytes is None else byte_count("max_bytes", max_bytes, 1)
 
 
 def compact_copy(
@@ -124,15 +122,8 @@ def _loaded(
 ) -> LearnedTree:
     assert form.load_compact is not None  # all label trees have it
     engine = form.load_compact(learned.options.to_dict(), arrays, True, None, False)
-    return Learned(
-        engine=StagedEngine.load(engine, arrays),
-        options=learned.options,
-        labels=learned.labels.copy(),
-        features=copy.deepcopy(learned.features),
-        kind=learned.kind,
-        n_columns=learned.n_columns,
-        n_features=learned.n_features,
-        counts=learned.counts.copy(),
+    return replace(
+        learned.copy_around(StagedEngine.load(engine, arrays)),
         tuned=thresholds_for_prediction(learned),
         compaction=_for_json(report),
     )

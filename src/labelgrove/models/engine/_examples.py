@@ -177,6 +177,8 @@ def take(
         weights = None if weigh is None else weigh(rows.n_rows)
         announced = None if classes is None else _announced(classes, targets, learned)
         indptr, ids, fresh, n_announced = into.labels.foresee(targets, announced)
+        if targets.n_columns is not None and learned is None:
+            _require_columns(into.labels, targets.n_columns)
         if fresh and check is not None:
             check(into.options, fresh)
     except BaseException:
@@ -196,6 +198,16 @@ def take(
         first=len(into.labels),
         n_announced=n_announced,
     )
+
+
+def _require_columns(labels: LabelRegistry, n_columns: int) -> None:
+    """Refuse an indicator without a column for every label of the given tree."""
+    outside = labels.names[(labels.names < 0) | (labels.names >= n_columns)]
+    if outside.size:
+        raise DataError(
+            f"y has {n_columns} columns, but the given tree has the label {outside[0]}; expected "
+            "the number of a column for every label of the tree"
+        )
 
 
 def _places(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -201,6 +202,16 @@ class Learned(Generic[OptionsT_co, EngineT_co]):
     compaction: CompactionReport | None = None
     prepared: Prepared | None = field(default=None, init=False, repr=False, compare=False)
 
+    def copy_around(self, engine: Any) -> Any:
+        """Return a copy of everything but the engine, around another engine of these labels."""
+        return replace(
+            self,
+            engine=engine,
+            labels=self.labels.copy(),
+            features=copy.deepcopy(self.features),
+            counts=self.counts.copy(),
+        )
+
     def columns(self) -> tuple[npt.NDArray[np.integer[Any]], int]:
         """Return the column of every label id in results, and the number of columns."""
         if self.kind == "indicator":
@@ -228,17 +239,20 @@ class Learned(Generic[OptionsT_co, EngineT_co]):
         np.add.at(self.counts, ids.astype(np.int64), times)
 
     def check_rows(self, X: Any) -> Rows:
-        """Validate rows for this model."""
+        """Validate rows for this model; zeros are dropped, as they are when it learns."""
         check_column_names(X, self.column_names)
-        return suitable_rows(X, self.features, self.n_features, normalize=self.options.normalize)
+        normalize = self.options.normalize
+        rows = suitable_rows(X, self.features, self.n_features, normalize=normalize)
+        return rows.without_zeros()
 
     def require_same_kind(self, targets: Targets) -> None:
         """Refuse targets whose kind differs from the learnt targets."""
         if targets.kind != self.kind:
             raise DataError(f"y: {targets.kind} targets, but the model has learnt {self.kind} ones")
 
-    def remove_labels(self, names: list[Any]) -> None:
+    def remove_labels(self, labels: Iterable[Any]) -> None:
         """Never predict these labels again; change nothing if one of them is not known."""
+        names = as_collection(labels)
         ids = self.labels.ids_of(names)
         if (ids < 0).any():
             raise DataError(f"label {names[int(np.argmin(ids))]!r} is not known; none is removed")
@@ -249,6 +263,8 @@ class Learned(Generic[OptionsT_co, EngineT_co]):
 
     def rename_labels(self, names: Mapping[Any, Any]) -> None:
         """Rename labels; for an indicator, new names must be existing columns."""
+        if not isinstance(names, Mapping):
+            raise DataError(f"names={names!r}: expected a mapping from old to new names")
         if self.kind == "indicator":
             for name in names.values():
                 if not isinstance(name, (int, np.integer)) or not 0 <= name < self.n_columns:

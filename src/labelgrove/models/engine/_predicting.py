@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,7 @@ DENSE_LIMIT = 2**30
 
 
 _DIGITS = 6
+_FIRST_PART, _PART_SECONDS = 256, 0.1
 
 
 @dataclass(frozen=True)
@@ -70,9 +73,8 @@ def top_k(
     """
     k = integer("k", k, 1)
     refuse_if_too_large(rows.n_rows, k, 8)
-    return learned.engine.top_k(
-        *rows.arrays, k, beam_width, learned.allowed(labels), thread_count(n_jobs)
-    )
+    search, allowed, threads = learned.engine.top_k, learned.allowed(labels), thread_count(n_jobs)
+    return _in_parts(rows, lambda part: search(*part.arrays, k, beam_width, allowed, threads))
 
 
 def best_classes(learned: AnyLearned, rows: Rows, n_jobs: int | None) -> npt.NDArray[Any]:
@@ -89,8 +91,14 @@ def estimates(
     learned: AnyLearned, rows: Rows, threshold: Any, n_jobs: int | None, *, labels: Any = None
 ) -> tuple[sp.csr_array, SearchStats]:
     """Return all probabilities that reach a threshold, one column per class, and costs."""
-    indptr, ids, scores, costs = learned.engine.above_threshold(
-        *rows.arrays, learned.thresholds(threshold), learned.allowed(labels), thread_count(n_jobs)
+    cut, allowed, threads = (
+        learned.thresholds(threshold),
+        learned.allowed(labels),
+        thread_count(n_jobs),
+    )
+    search = learned.engine.above_threshold
+    indptr, ids, scores, costs = _in_parts(
+        rows, lambda part: search(*part.arrays, cut, allowed, threads), ends=True
     )
     return found_to_csr(indptr, ids, scores, *learned.columns()), SearchStats(*costs.T)
 
@@ -104,10 +112,9 @@ def indicator_of(
     """
     threads, tuned = thread_count(n_jobs), prepared_thresholds(learned)
     if tuned is None:
-        cut = learned.thresholds(otherwise)
-        indptr, ids, *_ = learned.engine.above_threshold(*rows.arrays, cut, None, threads)
-    else:
-        indptr, ids, *_ = learned.engine.above_prepared(*rows.arrays, tuned, threads)
+        tuned = learned.engine.prepare_thresholds(learned.thresholds(otherwise))
+    search = learned.engine.above_prepared
+    indptr, ids, *_ = _in_parts(rows, lambda part: search(*part.arrays, tuned, threads), ends=True)
     found = found_to_csr(indptr, ids, np.ones(len(ids), np.int8), *learned.columns())
     return found.toarray().astype(np.int64) if learned.dense else found
 
@@ -134,7 +141,7 @@ def all_estimates(
 ) -> tuple[Any, SearchStats]:
     """Return all probabilities: dense if the targets were dense or multi-class, else sparse.
 
-    For multi-class targets every row is scaled to sum to 1.
+    For multi-class targets every row is scaled to sum to 1, unless only some labels are allowed.
     """
     n_classes = learned.columns()[1]
     refuse_if_too_large(rows.n_rows, n_classes, 12)
@@ -142,9 +149,35 @@ def all_estimates(
     if learned.kind != "multiclass":
         return found.toarray() if learned.dense else found, stats
     dense = found.toarray().astype(np.float64)
+    if labels is not None:
+        return dense, stats
     totals = dense.sum(axis=1, keepdims=True)
     even = np.full_like(dense, 1 / max(n_classes, 1))
     return np.divide(dense, totals, out=even, where=totals > 0), stats
+
+
+def _in_parts(
+    rows: Rows, search: Callable[[Rows], tuple[Any, ...]], *, ends: bool = False
+) -> tuple[Any, ...]:
+    """Search for some rows at a time, so that Ctrl-C takes effect soon.
+
+    With ``ends`` the first array that the search returns holds the ends of rows, from 0.
+    """
+    found: list[tuple[Any, ...]] = []
+    begin, size = 0, _FIRST_PART
+    while begin < rows.n_rows or not found:
+        started, end = perf_counter(), min(begin + size, rows.n_rows)
+        found.append(search(rows if end - begin == rows.n_rows else rows.part(begin, end)))
+        begin = end
+        if perf_counter() - started < _PART_SECONDS:
+            size *= 2
+    if len(found) == 1:
+        return found[0]
+    arrays = [*zip(*found, strict=True)]
+    if not ends:
+        return tuple(map(np.concatenate, arrays))
+    sizes = np.concatenate([np.diff(part) for part in arrays[0]])
+    return np.concatenate([[0], np.cumsum(sizes)]), *map(np.concatenate, arrays[1:])
 
 
 def right_among_best(

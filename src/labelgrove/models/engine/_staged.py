@@ -283,6 +283,8 @@ class StagedEngine:
         """Return the cosine of the only row to a label's centroid; None if it is not used."""
         if not self.stage.reranks:
             return None
+        if label not in self.first.top_k(indptr, ids, values, CANDIDATES, 0, None, 1)[0]:
+            return None
         one = np.array([[label]], np.uint32)
         return float(self._cosines(indptr, ids, values, one, 1)[0, 0])
 

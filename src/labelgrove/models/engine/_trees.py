@@ -101,12 +101,12 @@ class TreePlan:
 
     def __init__(self, parameters: Mapping[str, Any], seed: int) -> None:
         self.given = parameters["tree"] if isinstance(parameters["tree"], LabelTree) else None
-        self._kind = "" if self.given is not None else choice(parameters, "tree", TREES)
+        self._kind = "" if self.given is not None else choice("tree", parameters["tree"], TREES)
         self.n_trees = integer("n_trees", parameters["n_trees"], 1, 1000)
         arity = parameters["arity"]
         self._arity = None if arity is None else integer("arity", arity, 2)
         self._leaf_size = integer("max_leaf_size", parameters["max_leaf_size"], 1)
-        self._interpolation = real(parameters, "interpolation", 0.0, 2.0)
+        self._interpolation = real("interpolation", parameters["interpolation"], 0.0, 2.0)
         self._n_jobs = parameters["n_jobs"]
         self._seed = seed
         if self.n_trees > 1 and self._kind not in _SEEDED:

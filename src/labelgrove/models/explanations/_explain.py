@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, cast
 
 import numpy as np
@@ -145,12 +146,18 @@ def _one_row(learned: AnyLearned, x: Any) -> Rows:
     """
     if isinstance(x, Mapping):
         x = [x]
-    elif getattr(x, "ndim", 2) == 1:
+    elif hasattr(x, "to_frame") and learned.column_names is not None:
+        x = x.to_frame().T  # a pandas Series: a row of a data frame
+    elif getattr(x, "ndim", 2) == 1 or (isinstance(x, list | tuple) and _is_number(x[:1])):
         x = (x if issparse(x) else np.asarray(x)).reshape(1, -1)
     rows = learned.check_rows(x)
     if rows.n_rows != 1:
         raise DataError(f"X has {rows.n_rows} rows; expected the one to explain")
     return rows
+
+
+def _is_number(first: Sequence[Any]) -> bool:
+    return len(first) > 0 and isinstance(first[0], Real)
 
 
 def _best_labels(
@@ -167,10 +174,15 @@ def _best_labels(
 
 
 def _probability_of(learned: AnyLearned, rows: Rows, label: int) -> float:
-    """Return the probability of one label as found by a search, or 0 if it is not found."""
-    only = np.array([label], np.uint32)
-    score = learned.engine.top_k(*rows.arrays, 1, 0, only, 1)[1][0, 0]
-    return 0.0 if np.isnan(score) else float(score)
+    """Return the probability of one label as found by a search, or 0 if it is not found.
+
+    Other labels have thresholds that nothing reaches. They are not excluded, since the second
+    stage decides by rank which labels it ranks anew.
+    """
+    thresholds = np.full(max(learned.engine.label_count, 2), np.inf, np.float32)
+    thresholds[label] = 0.0
+    found = learned.engine.above_threshold(*rows.arrays, thresholds, None, 1)[2]
+    return float(found[0]) if len(found) else 0.0
 
 
 def _cosine(learned: AnyLearned, rows: Rows, label: int) -> float | None:
