@@ -163,16 +163,16 @@ def _in_parts(
 
     With ``ends`` the first array that the search returns holds the ends of rows, from 0.
     """
+    if rows.n_rows <= _FIRST_PART:
+        return search(rows)
     found: list[tuple[Any, ...]] = []
     begin, size = 0, _FIRST_PART
-    while begin < rows.n_rows or not found:
+    while begin < rows.n_rows:
         started, end = perf_counter(), min(begin + size, rows.n_rows)
-        found.append(search(rows if end - begin == rows.n_rows else rows.part(begin, end)))
+        found.append(search(rows.part(begin, end)))
         begin = end
         if perf_counter() - started < _PART_SECONDS:
             size *= 2
-    if len(found) == 1:
-        return found[0]
     arrays = [*zip(*found, strict=True)]
     if not ends:
         return tuple(map(np.concatenate, arrays))
