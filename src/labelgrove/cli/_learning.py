@@ -243,18 +243,16 @@ def learn_in_pieces(
     learner = model.classifier if isinstance(model, TextClassifier) else model
     if not isinstance(learner, PLTClassifier):
         raise ParameterError("--memory and --dask: expected --algorithm plt")
-    share, begin = [0.0], perf_counter()
-
-    def progress(done: float) -> None:
-        share[0] = done
-
+    line, begin = ShareLine("learning"), perf_counter()
     limit = {} if memory is None else {"memory": size_from("--memory", memory)}
     with ExitStack() as opened:
         client = None
         if dask is not None:
             client = opened.enter_context(distributed.client(dask))
-        opened.enter_context(shown(ShareLine("learning", lambda: share[0])))
-        learnt = distributed.fit(model, data, output, executor=client, progress=progress, **limit)
+        opened.enter_context(shown(line))
+        learnt = distributed.fit(
+            model, data, output, executor=client, progress=line.set_share, **limit
+        )
     n = learnt.examples_seen_
     return Learning(learnt, examples=n, seconds=perf_counter() - begin, passes=1)
 

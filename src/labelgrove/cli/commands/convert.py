@@ -32,19 +32,15 @@ def convert(
     They read only the parts they use, without parsing. If interrupted, the same command resumes
     with the file it was converting.
     """
-    share = [0.0]
-
-    def progress(done: float) -> None:
-        share[0] = done
-
-    with shown(ShareLine("converting", lambda: share[0])):
+    line = ShareLine("converting")
+    with shown(line):
         dataset = convert_files(
             inputs,
             output,
             format=reading.format,
             columns=reading.columns,
             n_jobs=jobs,
-            progress=progress,
+            progress=line.set_share,
         )
     size = sum(path.stat().st_size for path in Path(output).iterdir())
     width = None if dataset.X is None else dataset.X.shape[1]

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from scipy.sparse import vstack
 
 from labelgrove._errors import DataError
 from labelgrove.cli._models import Model, check_can_write, inputs_of, load_model, reading_for
@@ -93,27 +92,12 @@ def _read(
     models: list[Model], data: str, reading: Reading, limit: int | None
 ) -> tuple[list[Any], list[Any]]:
     """Read all examples: the inputs of each model, and the labels."""
-    parts: list[list[Any]] = [[] for _ in models]
-    labels: list[Any] = []
     vocabulary = models[0].vocabulary_
     reading = reading_for(models[0], reading)
     with Source(data, reading=reading, limit=limit, vocabulary=vocabulary) as source:
         line = ProgressLine("reading", source.total, source.share_read)
         with shown(line):
-            for chunk in source.chunks():
-                for model, rows in zip(models, parts, strict=True):
-                    rows.append(inputs_of(model, chunk, data))
-                labels += chunk.labels
-                line.update(len(labels))
-    if not labels:
+            examples = source.whole(line.update)
+    if examples is None:
         raise DataError(f"{data}: this file contains no examples to measure on")
-    return [_stacked(rows) for rows in parts], labels
-
-
-def _stacked(rows: list[Any]) -> Any:
-    if isinstance(rows[0], list):
-        return [text for part in rows for text in part]
-    width = max(part.shape[1] for part in rows)
-    for part in rows:
-        part.resize((part.shape[0], width))
-    return vstack(rows, format="csr")
+    return [inputs_of(model, examples, data) for model in models], list(examples.labels)

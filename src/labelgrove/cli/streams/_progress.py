@@ -106,14 +106,22 @@ class ProgressLine:
 
 
 class ShareLine(ProgressLine):
-    """Progress in per cent, queried each time the line is drawn.
+    """Progress in per cent, from 0 (also while it is unknown) to 1.
 
-    ``share()`` returns it, from 0 (also while it is unknown) to 1.
+    Either ``share()`` returns it, each time the line is drawn, or `set_share` is told.
     """
 
-    def __init__(self, title: str, share: Callable[[], float]) -> None:
+    def __init__(self, title: str, share: Callable[[], float] | None = None) -> None:
         super().__init__(title)
-        self._share = share
+        self._told = 0.0
+        self._share = self._latest if share is None else share
+
+    def _latest(self) -> float:
+        return self._told
+
+    def set_share(self, share: float) -> None:
+        """Take a new share."""
+        self._told = share
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         permille = round(1000 * self._share())
