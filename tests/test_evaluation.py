@@ -365,7 +365,7 @@ def test_what_the_search_reports_is_passed_on() -> None:
 
     found = evaluate(Reporting(TREES.labels, TREES.scores), DENSE, TRUE, ks=[1], interval=0.9)
     assert found["classifiers_per_example"] == 6.0
-    assert found["expected_depth"] == pytest.approx(5 / 3)
+    assert found["search_depth"] == pytest.approx(5 / 3)
     assert found["unknown_labels"] == 4
     assert found["p@1"].interval is not None  # type: ignore[attr-defined]
 

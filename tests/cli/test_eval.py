@@ -36,7 +36,7 @@ def test_the_figures_are_those_of_the_library(
         label_counts=dict(zip(model.classes_.tolist(), model.label_counts_.tolist(), strict=True)),
         n_train=model.examples_seen_,
     )
-    for name in (*METRICS, "classifiers_per_example", "expected_depth"):
+    for name in (*METRICS, "classifiers_per_example", "search_depth"):
         assert found[name] == pytest.approx(expected[name]), name
     assert found["unknown_labels"] == expected["unknown_labels"] == 1
     assert found["examples_without_labels"] == 12

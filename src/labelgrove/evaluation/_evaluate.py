@@ -82,8 +82,8 @@ def evaluate(
           "unknown_labels" (those that the model does not know) and "unknown_label_share" (their
           share of all true labels);
         - "seconds" taken by the rankings, and "examples_per_second";
-        - "classifiers_per_example" and "expected_depth" (the depth of the search for the largest
-          k), if the model reports them.
+        - "classifiers_per_example" and "search_depth", the means of what the search for the
+          largest k evaluated and of how deep it went, if the model reports them.
 
     Raises
     ------

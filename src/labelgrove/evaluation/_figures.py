@@ -16,12 +16,11 @@ from labelgrove.metrics import (
     accuracy,
     binomial_margin,
     entropy_reduction,
-    expected_depth,
     inverse_propensity,
     ranking_metrics,
 )
 from labelgrove.metrics._propensity import FEWEST_EXAMPLES
-from labelgrove.metrics._score import Finish, Interval, estimate
+from labelgrove.metrics._score import Finish, Interval, estimate, mean_of
 from labelgrove.metrics._sets import AVERAGES
 from labelgrove.metrics._summary import set_finishes
 
@@ -176,5 +175,5 @@ def _costs(observed: Observed, interval: Interval) -> dict[str, Any]:
     }
     if observed.classifiers is not None and observed.depth is not None:
         found["classifiers_per_example"] = float(observed.classifiers.mean())
-        found["expected_depth"] = expected_depth(observed.depth, interval=interval)
+        found["search_depth"] = estimate(mean_of(observed.depth), observed.n_rows, interval)
     return found

@@ -241,7 +241,7 @@ def _latency(measured: Measured) -> dict[str, Any]:
     return quantiles | {
         "rows": len(measured.latencies),
         "classifiers": measured.figures["classifiers_per_example"],
-        "depth": measured.figures["expected_depth"],
+        "depth": measured.figures["search_depth"],
     }
 
 
