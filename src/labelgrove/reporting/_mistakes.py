@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from labelgrove.metrics._inputs import MISSING, IntArray
+from labelgrove.metrics._inputs import MISSING, ranking_indicator
 from labelgrove.reporting._measured import Measured
 
 _PAIRS = 20
@@ -46,20 +46,12 @@ def confusions(measured: Measured, called: Called) -> list[dict[str, Any]]:
 def _in_places_of_true(measured: Measured) -> tuple[csr_array, csr_array]:
     truth, ranking = measured.truth, measured.ranking
     places = np.arange(ranking.shape[1]) < np.diff(truth.indptr)[:, None]
-    taken = _indicator(np.where(places, ranking, MISSING), truth.shape)
+    taken = ranking_indicator(np.where(places, ranking, MISSING), truth.shape[1])
     right = truth.multiply(taken)
     both = (csr_array(truth - right), csr_array(taken - right))
     for matrix in both:
         matrix.eliminate_zeros()
     return both
-
-
-def _indicator(ranking: IntArray, shape: tuple[int, int]) -> csr_array:
-    there = ranking != MISSING
-    indptr = np.concatenate(([0], np.cumsum(there.sum(axis=1))))
-    found = csr_array((np.ones(int(indptr[-1])), ranking[there], indptr), shape=shape)
-    found.sort_indices()
-    return found
 
 
 def wrong_examples(model: Any, X: Any, measured: Measured, called: Called) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelgrove._errors import DataError, ModelStateError, ParameterError
+from labelgrove._optional import optional
 
 Embed = Callable[[list[str]], Any]
 """Function from a list of texts to an array with one row per text."""
@@ -108,13 +109,7 @@ def _wordllama(texts: list[str]) -> npt.NDArray[np.float32]:
 
 @cache
 def _wordllama_model() -> Any:
-    try:
-        import wordllama
-    except ImportError:
-        raise ParameterError(
-            f"embeddings={WORDLLAMA!r}: the package wordllama is not installed; expected "
-            'pip install "labelgrove[embeddings]"'
-        ) from None
+    wordllama = optional("wordllama", f"embeddings={WORDLLAMA!r}", "embeddings")
     # The package includes the weights, but does not look for them in its own folder.
     own = Path(wordllama.__file__).parent
     return wordllama.WordLlama.load(cache_dir=own, disable_download=True)
