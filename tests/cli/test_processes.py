@@ -321,6 +321,25 @@ def test_a_port_in_use_is_one_sentence(start: Start, tmp_path: Path) -> None:
     assert f"error: cannot listen on 127.0.0.1:{port}; is it already in use?" in stderr.decode()
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_token_that_cannot_be_shown_is_not_stored(start: Start, tmp_path: Path) -> None:
+    with Path("/dev/full").open("wb") as full:
+        process = start("serve", tmp_path, "--new-token", "admin", stdout=full)
+        _, errors = process.communicate()
+    assert process.returncode == 1
+    assert errors.decode() == "error: standard output: no space left on device\n"
+    assert not list(tmp_path.glob("tokens*"))
+
+
+def test_what_cannot_be_served_or_followed_is_refused(run: Any, tmp_path: Path) -> None:
+    pytest.importorskip("starlette")
+    result = run("serve", tmp_path, "--follow", "nonsense", status=1)
+    assert "--follow nonsense: expected the address of a service" in result.stderr
+    (tmp_path / "file").write_text("")
+    result = run("serve", tmp_path / "file", status=1)
+    assert result.stderr == f"error: {tmp_path / 'file'}: expected a folder\n"
+
+
 def test_a_project_that_was_never_there_is_not_recovered(run: Any, tmp_path: Path) -> None:
     pytest.importorskip("starlette")
     result = run("serve", tmp_path, "--recover", "nosuch", status=1)

@@ -10,7 +10,7 @@ import secrets
 import shutil
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -360,9 +360,10 @@ class Tokens:
     def __len__(self) -> int:
         return len(self._tokens)
 
-    def add(self, scope: str) -> str:
-        """Create a token and return it; only its hash is stored."""
+    def add(self, scope: str, show: Callable[[str], object] = str) -> str:
+        """Create a token, show it, store its hash, and return it; if showing fails, store none."""
         token = f"lg_{secrets.token_urlsafe(32)}"
+        show(token)
         made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         self._tokens.append(Token(scope, _hash(token), made))
         partial = self._path.with_suffix(".partial")

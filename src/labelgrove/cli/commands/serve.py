@@ -16,7 +16,8 @@ import typer
 
 from labelgrove._errors import DataError, LabelGroveError, MissingDependencyError, ParameterError
 from labelgrove.cli._options import JsonOption
-from labelgrove.cli.streams._console import encode, say, write_json
+from labelgrove.cli._remote import is_address
+from labelgrove.cli.streams._console import STANDARD_OUTPUT, encode, named, say, write_json
 
 if TYPE_CHECKING:
     from labelgrove.service import Service
@@ -103,13 +104,19 @@ def serve(
         raise ParameterError(
             f"--new-token {new_token}: expected one of {', '.join(service.SCOPES)}"
         )
+    if follow is not None and not is_address(follow):
+        raise ParameterError(
+            f"--follow {follow}: expected the address of a service, such as http://localhost:8787"
+        )
+    if directory.exists() and not directory.is_dir():
+        raise ParameterError(f"{directory}: expected a folder")
     _log_to_stderr(as_json=json)
     served = service.Service(
         directory, memory=None if memory is None else memory * 1_000_000, leader=follow
     )
     try:
         if new_token is not None:
-            typer.echo(served.tokens.add(new_token))
+            served.tokens.add(new_token, _show)
             return
         if not len(served.tokens) and not _is_loopback(host):
             raise ParameterError(
@@ -130,6 +137,11 @@ def serve(
         service.serve(served, host, port, serving)
     finally:
         served.close()
+
+
+def _show(token: str) -> None:
+    with named(STANDARD_OUTPUT):
+        typer.echo(token)  # flushes
 
 
 def _teach_demo(served: Service) -> None:
