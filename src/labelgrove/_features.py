@@ -89,12 +89,16 @@ class FeatureNames:
             there.sort(key=itemgetter(0))  # required by the core; NumPy is slow for few entries
             entries += there
             indptr.append(len(entries))
-        return (
-            np.array(indptr, np.int64),
-            np.array([at for at, _ in entries], np.uint32),
-            np.array([number for _, number in entries], np.float64),
-            max(len(self), 1),
-        )
+        ids = np.array([at for at, _ in entries], np.uint32)
+        values = np.array([number for _, number in entries], np.float64)
+        wrong = np.flatnonzero(~np.isfinite(values))
+        if wrong.size:
+            at = int(wrong[0])
+            row, name = np.searchsorted(indptr, at, "right") - 1, self.names()[ids[at]]
+            raise DataError(
+                f"X: row {row}, feature {name!r}: found {values[at]}; expected a finite number"
+            )
+        return np.array(indptr, np.int64), ids, values, max(len(self), 1)
 
 
 def _first_row(rows: Sequence[Mapping[str, Any]], name: str) -> int:

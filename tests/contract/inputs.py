@@ -173,6 +173,8 @@ def check_dicts_may_hold_categories(make: Make) -> None:
     assert clf.predict_topk([{"colour": "black"}, {}], 1)[0].shape == (2, 1)
     clf.partial_fit([{"colour": "black", "new": np.float32(2), "flag": True}], ["black"])
     assert clf.n_features_in_ == 9
+    with pytest.raises(DataError, match="X: row 1, feature 'size': found nan"):
+        clf.partial_fit([{"colour": "red"}, {"size": np.nan}], ["red", "m"])
 
 
 @needs("online")

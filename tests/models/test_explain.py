@@ -236,6 +236,13 @@ def test_columns_of_a_data_frame_are_named() -> None:
     assert tall.path[-1].contributions[0].feature == "height"
 
 
+@pytest.mark.parametrize("names", [5, "ab"])
+def test_names_are_a_collection(names: Any) -> None:
+    clf = OnlinePLTClassifier().fit([[1.0, 0.0]], [["x"]])
+    with pytest.raises(ParameterError, match="expected a name for each column"):
+        clf.explain([1.0, 0.0], feature_names=names)
+
+
 def test_a_series_is_a_row() -> None:
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"a": [1.0, 0.0], "b": [0.0, 1.0]})

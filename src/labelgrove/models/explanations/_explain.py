@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, issparse
 
 from labelgrove import _core
-from labelgrove._errors import DataError
+from labelgrove._errors import DataError, ParameterError
 from labelgrove._parameters import integer
 from labelgrove._validation import Rows
 from labelgrove.models.engine._learned import AnyLearned, TreeEngine
@@ -221,6 +221,10 @@ def _name_of(learned: AnyLearned, label: int) -> Any:
 def _feature_naming(learned: AnyLearned, given: FeatureNaming | None) -> FeatureNaming:
     """Return the given names, or those of dict features or data frame columns."""
     if given is not None:
+        if isinstance(given, str) or not hasattr(given, "__len__"):
+            raise ParameterError(
+                f"feature_names={given!r}: expected a name for each column, or names by column"
+            )
         return given
     if learned.features is not None:
         return learned.features.names()
