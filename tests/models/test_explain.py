@@ -237,10 +237,10 @@ def test_columns_of_a_data_frame_are_named() -> None:
 
 
 @pytest.mark.parametrize("names", [5, "ab"])
-def test_names_are_a_collection(names: Any) -> None:
+def test_names_are_a_collection(names: object) -> None:
     clf = OnlinePLTClassifier().fit([[1.0, 0.0]], [["x"]])
     with pytest.raises(ParameterError, match="expected a name for each column"):
-        clf.explain([1.0, 0.0], feature_names=names)
+        clf.explain([1.0, 0.0], feature_names=names)  # type: ignore[arg-type]
 
 
 def test_a_series_is_a_row() -> None:
