@@ -94,9 +94,9 @@ class FeatureNames:
         wrong = np.flatnonzero(~np.isfinite(values))
         if wrong.size:
             at = int(wrong[0])
-            row, name = np.searchsorted(indptr, at, "right") - 1, self.names()[ids[at]]
+            of_row, name = np.searchsorted(indptr, at, "right") - 1, self.names()[ids[at]]
             raise DataError(
-                f"X: row {row}, feature {name!r}: found {values[at]}; expected a finite number"
+                f"X: row {of_row}, feature {name!r}: found {values[at]}; expected a finite number"
             )
         return np.array(indptr, np.int64), ids, values, max(len(self), 1)
 
