@@ -139,7 +139,7 @@ class RowLabels {
   RowLabels(const In<std::int64_t>& p, const In<LabelId>& l, std::size_t rows) : RowLabels(p, l, rows, 0, rows) {}
   RowLabels(const In<std::int64_t>& p, const In<LabelId>& l, std::size_t rows, std::size_t begin, std::size_t end)
       : first_(begin) {
-    bool fits = p.size() == rows + 1 && begin <= end && end <= rows;
+    bool fits = p.size() > 0 && p.size() - 1 == rows && begin <= end && end <= rows;
     if (fits) {
       ends_.assign(p.data() + begin, p.data() + end + 1);
       fits = ends_.front() >= 0 && std::ranges::is_sorted(ends_) &&

@@ -76,7 +76,6 @@ void BatchSolver::solve(const SolverOptions& options, const NodeProblem& problem
       turn.nap = violation <= kQuiet * options_.tolerance ? std::min(2 * turn.nap + 1, kLongestNap) : 0;
       turn.due = pass + 1 + turn.nap;
     }
-    visits_ += order_.size() * columns_;
     const bool nearly = worst <= std::min(kNearlyLearnt * options_.tolerance, kFarFromLearnt);
     if (!held_out_.empty() && (nearly || pass + 1 + kPassesForHeldOut >= options_.max_passes)) {
       learn_from_all(problem, targets, example_costs, pass);

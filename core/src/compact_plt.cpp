@@ -13,6 +13,8 @@
 namespace labelgrove {
 namespace {
 
+constexpr std::size_t kMostTrees = 1000;
+
 std::vector<const NodeBlock*> inner_blocks(std::span<const TreeView> trees) {
   std::vector<const NodeBlock*> blocks;
   for (const TreeView& one : trees) {
@@ -174,8 +176,9 @@ CompactPlt::CompactPlt(bool normalize, const ArrayReader& saved) : normalize_(no
              saved.u32("index.pair"),    saved.u32("index.offset"),     saved.f32("weights.bias"),
              saved.f32("weights.scale"), saved.bytes("weights.row")};
   calibration_ = read_calibration(saved);
-  require(all_finite(arrays_.link_scales) && all_within(arrays_.biases, kLargestWeight) && all_finite(arrays_.scales),
-          "arrays 'block.scale', 'weights.bias' and 'weights.scale' must hold finite numbers");
+  require(all_finite(arrays_.link_scales) && all_within(arrays_.biases, kLargestWeight) &&
+              all_within(arrays_.scales, kLargestWeight / 127.0F),  // int8 holds -127 to 127
+          "arrays 'block.scale', 'weights.bias' and 'weights.scale' must hold finite numbers within range");
   Pieces links("block.link", arrays_.links);
   Pieces link_scales("block.scale", arrays_.link_scales);
   Pieces features("block.features", arrays_.features);
@@ -212,7 +215,7 @@ CompactPlt::CompactPlt(bool normalize, const ArrayReader& saved) : normalize_(no
   };
 
   const auto sizes = saved.u32("tree.nodes");
-  require(!sizes.empty(), "array 'tree.nodes' must hold at least one tree");
+  require(!sizes.empty() && sizes.size() <= kMostTrees, "array 'tree.nodes' must hold 1 to 1,000 trees");
   Pieces parents("tree.parent", saved.u32("tree.parent"));
   Pieces labels("tree.label", saved.u32("tree.label"));
   Pieces silent("tree.silent", saved.bytes("tree.silent"));

@@ -21,10 +21,13 @@ EmbeddingPlt::EmbeddingPlt(const EmbeddingOptions& options, LabelTree tree, bool
       options_(options),
       policy_(options, options.seed),
       reached_(tree_.size()) {
-  for (NodeId v = 0; with_blocks && v < tree_.size(); ++v) {
-    const auto children = static_cast<std::uint32_t>(tree_[v].children.size());
-    set_block(v, children == 0 ? nullptr : std::make_unique<VectorBlock>(children, options.dimension, options.softmax));
-  }
+  for (NodeId v = 0; with_blocks && v < tree_.size(); ++v) start_block(v);
+}
+
+void EmbeddingPlt::start_block(NodeId v) {
+  const auto children = static_cast<std::uint32_t>(tree_[v].children.size());
+  const auto [dimension, softmax] = std::pair(options_.dimension, options_.softmax);
+  set_block(v, children == 0 ? nullptr : std::make_unique<VectorBlock>(children, dimension, softmax));
 }
 
 void EmbeddingPlt::set_block(NodeId v, std::unique_ptr<VectorBlock> block) {
@@ -341,7 +344,7 @@ std::span<const float> squares_in(const ArrayReader& saved, const std::string& n
 
 EmbeddingPlt::EmbeddingPlt(const EmbeddingOptions& options, const ArrayReader& saved, bool for_prediction,
                            bool check_only)
-    : EmbeddingPlt(options, saved_tree(saved), !check_only) {
+    : EmbeddingPlt(options, saved_tree(saved), false) {
   can_learn_ = !for_prediction;
   const TreeCounters counters = saved_counters(saved);
   examples_seen_ = counters.examples;
@@ -366,8 +369,11 @@ EmbeddingPlt::EmbeddingPlt(const EmbeddingOptions& options, const ArrayReader& s
   }
   Pieces vectors("node.vector", of_nodes);
   for (NodeId v = 0; v < tree_.size(); ++v) {
+    const std::size_t size = options.dimension + std::size_t{1};
+    const auto own = vectors.take(vectors_of(v) * size);  // before space is made for as many
+    if (!check_only) start_block(v);
     for (std::uint32_t i = 0; i < vectors_of(v); ++i) {
-      take(vectors.take(options.dimension + std::uint64_t{1}), check_only ? nullptr : blocks_[v]->row(i));
+      take(own.subspan(i * size, size), check_only ? nullptr : blocks_[v]->row(i));
     }
   }
   vectors.finish();

@@ -92,10 +92,7 @@ void ForestFinder::start(std::span<const Features> batch) {
   squares_.clear();
   for (const Features& x : batch) {
     if (forest_.centroids().empty()) break;
-    double square = 0.0;
-    for (std::uint32_t j = 0; j < x.size; ++j)
-      square += static_cast<double>(x.values[j]) * static_cast<double>(x.values[j]);
-    squares_.push_back(square);
+    squares_.push_back(squared_length(x.values, x.size));
   }
 }
 

@@ -19,7 +19,7 @@ constexpr FeatureId kTableFeatures = 1U << 18;
 // while every single look-up waits for a cache miss.
 constexpr std::size_t kRowsPerExample = 256;
 
-// Copies whole table rows; the lanes beyond the node's hyperplanes are never read.
+// Copies whole table rows; nothing uses the margins of the lanes beyond the node's hyperplanes.
 template <std::size_t Stride>
 void copy_rows(const Hyperplanes& node, float* table) {
   const auto features = node.features();
@@ -91,18 +91,18 @@ void ForestRouter::send(NodeId child, std::uint32_t m) {
 // Computes sent_ for the run.
 void ForestRouter::evaluate(const Hyperplanes& node) {
   sent_.resize(run_.size());
-  const bool is_spread = run_.size() * kRowsPerExample >= node.features().size() && spread(node);
+  const bool is_in_table = run_.size() * kRowsPerExample >= node.features().size() && fill_table(node);
   const float* bias = node.bias();
   std::array<float, kMostDirections> margins{};
   for (std::size_t i = 0; i < run_.size(); ++i) {
     const Features& x = examples_[run_[i]];
-    if (is_spread) margins_from_table(x, margins.data());
+    if (is_in_table) margins_from_table(x, margins.data());
     else margins_one_by_one(x, node, margins.data());
     for (std::uint32_t m = 0; m < planes_; ++m) margins[m] += bias[m];
     sent_[i] = static_cast<std::uint8_t>(directions_of(std::span(margins).first(planes_)));
     classifiers_[run_[i]] += planes_;
   }
-  if (is_spread) gather(node);
+  if (is_in_table) clear_table(node);
 }
 
 void ForestRouter::margins_from_table(const Features& x, float* out) {
@@ -118,7 +118,7 @@ void ForestRouter::margins_one_by_one(const Features& x, const Hyperplanes& node
 }
 
 // Copies the node's weights to the table if they fit; returns whether it did.
-bool ForestRouter::spread(const Hyperplanes& node) {
+bool ForestRouter::fill_table(const Hyperplanes& node) {
   const FeatureId largest = node.features().empty() ? 0 : node.features().back();
   if (largest >= kTableFeatures) return false;
   if (table_.size() < (largest + std::size_t{1}) * stride_) table_.resize((largest + std::size_t{1}) * stride_);
@@ -128,8 +128,8 @@ bool ForestRouter::spread(const Hyperplanes& node) {
   return true;
 }
 
-// Clears the table again.
-void ForestRouter::gather(const Hyperplanes& node) {
+// Clears what fill_table() wrote.
+void ForestRouter::clear_table(const Hyperplanes& node) {
   if (stride_ == 1) clear_rows<1>(node, table_.data());
   else if (stride_ == 4) clear_rows<4>(node, table_.data());
   else clear_rows<8>(node, table_.data());

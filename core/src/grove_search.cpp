@@ -56,8 +56,7 @@ GroveScope::GroveScope(std::span<const TreeView> trees, std::span<const LabelId>
 }
 
 void GroveScope::set_thresholds(std::span<const float> by_label) {
-  thresholds_.assign(by_label.begin(), by_label.end());
-  lowest_ = std::ranges::min(thresholds_);
+  lowest_ = std::ranges::min(by_label);
   for (Scope& scope : scopes_) scope.set_thresholds(by_label);
 }
 

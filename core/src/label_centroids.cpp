@@ -8,16 +8,6 @@
 #include "labelgrove/elementary.hpp"
 
 namespace labelgrove {
-namespace {
-
-double square_of(std::span<const float> values) {
-  double square = 0.0;
-  for (const float value : values) square += static_cast<double>(value) * static_cast<double>(value);
-  return square;
-}
-
-}  // namespace
-
 void LabelCentroids::append(const std::function<void(const Take& take)>& each) {
   std::vector<std::pair<FeatureId, double>> parts;
   double total = 0.0;
@@ -37,7 +27,7 @@ void LabelCentroids::append(const std::function<void(const Take& take)>& each) {
     values_.push_back(static_cast<float>(sum / total));
   }
   ends_.push_back(ids_.size());
-  squares_.push_back(square_of(std::span(values_).subspan(begin)));
+  squares_.push_back(squared_length(values_.data() + begin, values_.size() - begin));
 }
 
 double LabelCentroids::nearness(const Features& x, double square, LabelId label, double gamma) const {
@@ -82,7 +72,7 @@ LabelCentroids::LabelCentroids(const ArrayReader& saved, LabelId labels, bool ch
     ids_.insert(ids_.end(), id.begin(), id.end());
     values_.insert(values_.end(), value.begin(), value.end());
     ends_.push_back(ids_.size());
-    squares_.push_back(square_of(value));
+    squares_.push_back(squared_length(value.data(), value.size()));
   }
   ids.finish();
   values.finish();

@@ -73,9 +73,14 @@ void LomTree::learn(const Features& given, LabelId label, float weight) {
   const std::uint64_t needed = new_labels_bytes(label);
   const std::uint64_t announced =
       budget_.bounded() ? needed + (depth() + std::uint64_t{2}) * ClassHistogram::kMostGrowth : 0;
-  budget_.take_or_throw(announced, regressors());
-  std::uint64_t taken = needed;
   usable_ = false;  // until all is done
+  try {
+    budget_.take_or_throw(announced, regressors());
+  } catch (const BudgetExceeded&) {
+    usable_ = true;
+    throw;
+  }
+  std::uint64_t taken = needed;
   known_.see(label);
   Features x = given;
   if (options_.normalize) {
@@ -85,7 +90,7 @@ void LomTree::learn(const Features& given, LabelId label, float weight) {
     x.values = unit_.data();
   }
   NodeId v = kTop;
-  for (;;) {
+  for (std::uint32_t level = 0;; ++level) {
     taken -= nodes_[v].classes.most_bytes();
     ClassCount& seen = nodes_[v].classes.at(label);  // stays valid when nodes_ grows
     taken += nodes_[v].classes.most_bytes();
@@ -95,7 +100,7 @@ void LomTree::learn(const Features& given, LabelId label, float weight) {
       ++nodes_[v].reached;
     }
     nodes_[v].most = std::max<std::uint64_t>(nodes_[v].most, seen.reached);
-    if (nodes_[v].is_leaf() && !make_children(v)) break;
+    if (nodes_[v].is_leaf() && !make_children(v, level)) break;
     v = train(nodes_[v], x, weight, seen);
   }
   ++nodes_[v].smallest;
@@ -104,8 +109,8 @@ void LomTree::learn(const Features& given, LabelId label, float weight) {
   usable_ = true;
 }
 
-// Gives a leaf children, new or recycled, if it has at least two classes and the limits allow it.
-bool LomTree::make_children(NodeId v) {
+// Gives a leaf of this level children, new or recycled, if it has at least two classes and the limits allow it.
+bool LomTree::make_children(NodeId v, std::uint32_t level) {
   if (nodes_[v].classes.size() < 2) return false;
   NodeId left;
   NodeId right;
@@ -115,6 +120,7 @@ bool LomTree::make_children(NodeId v) {
     left = static_cast<NodeId>(nodes_.size());
     right = left + 1;
     nodes_.resize(nodes_.size() + 2);
+    depth_ = std::max(depth_, level + 1);  // kNone stays kNone
   } else {
     left = recyclable_leaf();
     if (left == kNone || nodes_[v].smallest - nodes_[v].most <= options_.swap_resistance * (nodes_[left].smallest + 1))
@@ -123,6 +129,7 @@ bool LomTree::make_children(NodeId v) {
     detach(left);
     start_over(left);
     start_over(right);
+    depth_ = kNone;
   }
   Node& node = nodes_[v];
   node.left = left;
@@ -132,7 +139,6 @@ bool LomTree::make_children(NodeId v) {
   nodes_[left].smallest = node.smallest / 2;
   nodes_[right].smallest = node.smallest - nodes_[left].smallest;
   update_smallest(left);
-  depth_ = kNone;
   return true;
 }
 

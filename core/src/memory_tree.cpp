@@ -39,11 +39,14 @@ double f1_of(std::span<const LabelId> a, std::span<const LabelId> b) {
 
 // --- the similarity -------------------------------------------------------------------------------------------------
 
+// The feature's slot, or the empty one where it belongs; kNone if neither is within reach.
 std::uint32_t Nearness::place(FeatureId feature) const {
   const auto mask = static_cast<std::uint32_t>(slots_.size()) - 1;
   std::uint32_t at = scattered(feature) >> shift_;
-  while (slots_[at].feature != kNone && slots_[at].feature != feature) at = (at + 1) & mask;
-  return at;
+  for (std::uint32_t distance = 0; distance <= kFarthestProbe; ++distance, at = (at + 1) & mask) {
+    if (slots_[at].feature == kNone || slots_[at].feature == feature) return at;
+  }
+  return kNone;
 }
 
 void Nearness::ask(const Regressor& similarity, const Features& x) {
@@ -56,7 +59,12 @@ void Nearness::ask(const Regressor& similarity, const Features& x) {
   const auto bits = static_cast<unsigned>(std::bit_width(x.size * std::size_t{2} + 1));
   slots_.assign(std::size_t{1} << bits, {});
   shift_ = 32 - bits;
-  for (std::uint32_t j = 0; j < x.size; ++j) slots_[place(x.ids[j])] = {x.ids[j], j};
+  crowded_out_ = false;
+  for (std::uint32_t j = 0; j < x.size && !crowded_out_; ++j) {
+    const std::uint32_t at = place(x.ids[j]);
+    if (at != kNone) slots_[at] = {x.ids[j], j};
+    else crowded_out_ = true;
+  }
 }
 
 float Nearness::of(const Features& z) const {
@@ -68,10 +76,12 @@ float Nearness::of(const Features& z) const {
   float sum = 0.0F;
   if (is_dense(x_)) {
     for (std::uint32_t j = 0; j < z.size && z.ids[j] < x_.size; ++j) sum += z.values[j] * weights_[z.ids[j]];
+  } else if (crowded_out_) {
+    for_each_common(x_, z, [&](std::uint32_t i, std::uint32_t j) { sum += z.values[j] * weights_[i]; });
   } else {
     for (std::uint32_t j = 0; j < z.size; ++j) {
-      const Slot slot = slots_[place(z.ids[j])];
-      if (slot.feature != kNone) sum += z.values[j] * weights_[slot.place];
+      const std::uint32_t at = place(z.ids[j]);
+      if (at != kNone && slots_[at].feature != kNone) sum += z.values[j] * weights_[slots_[at].place];
     }
   }
   return scaled(sum, scale) + bias_;
@@ -133,9 +143,9 @@ void MemoryTree::learn(const Features& given, std::span<const LabelId> labels, f
     ++passed_over_;
     return;
   }
+  usable_ = false;  // until all is done
   const std::uint64_t room = budget_.bounded() ? make_room_for(given, labels) : 0;
   const std::uint64_t remembered = count_memory() + room;
-  usable_ = false;  // until all is done
   for (const LabelId label : labels) {
     known_.see(label);
     if (label >= seen_.size()) seen_.resize(label + std::size_t{1});
@@ -325,7 +335,12 @@ std::uint64_t MemoryTree::make_room_for(const Features& x, std::span<const Label
   for (const LabelId label : labels) known = std::max<std::uint64_t>(known, label + std::uint64_t{1});
   const std::uint64_t names = (known - known_.count()) * kBytesOfLabel;
   if (budget_.held() + example + names > full(most)) forget_examples(for_examples(most));
-  budget_.take_or_throw(example + names, regressors());
+  try {
+    budget_.take_or_throw(example + names, regressors());
+  } catch (const BudgetExceeded&) {
+    usable_ = true;
+    throw;
+  }
   return example;
 }
 

@@ -18,13 +18,16 @@ constexpr std::size_t kCellsAtOnce = std::size_t{1} << 20;
 // The largest feature value of an example; learning from larger ones could overflow.
 constexpr float kMostValue = 1e9F;
 
-void require_places(const BlockView& block, const std::string& where) {
+void require_places(const BlockView& block, const LearnerOptions& learner, const std::string& where) {
   const std::uint32_t rows = block.rows();
   require(rows >= 1 && rows < kSharedRow && (!block.places.empty() || block.shared_rows <= 1), where,
           ": the number of rows is out of range");
   require(
       std::ranges::all_of(block.places, [rows](std::uint32_t place) { return (place & ~kSharedRow) - 1 < rows - 1; }),
       where, ": a feature's row does not exist");
+  require(learner.kind == LearnerKind::arow ||
+              std::ranges::none_of(block.places, [](std::uint32_t place) { return (place & kSharedRow) != 0; }),
+          where, ": features share a row, which only AROW lets them do");
   require(all_within(block.shares, 1.0F), where, ": a feature's share of a row is out of range");
 }
 
@@ -224,7 +227,7 @@ void load_blocks_of(std::span<const Number> all_weights, std::span<const State> 
   Pieces weights(kHalves ? "weights.value16" : "weights.value", all_weights);
   Pieces states(kHalves ? "weights.state8" : "weights.state", all_states);
   const bool with_state = learner.has_state() && !for_prediction;
-  require(batch == nullptr ? !saved.has("inherited.node") : true, "there is no batch model to inherit from");
+  require(batch != nullptr || !saved.has("inherited.node"), "there is no batch model to inherit from");
   Inheritances inheritances(saved, batch, with_state);
   Reading reading(saved);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -242,7 +245,7 @@ void load_blocks_of(std::span<const Number> all_weights, std::span<const State> 
     view.shared_rows = shared ? rows.one() : 0;
     view.places = places.take(shared ? size : 0);
     view.shares = shares.take(shared ? size : 0);
-    require_places(view, node_name(v));
+    require_places(view, learner, node_name(v));
     const std::uint64_t cells = std::uint64_t{view.rows()} * columns;
     require(view.theta == (!for_prediction && has_theta(v)), "node ", v,
             ": the auxiliary classifier does not match the policy");

@@ -64,19 +64,15 @@ void NodeLearners::make_room_for_learning(std::span<const NodeId> nodes, const L
   make_room(bytes);
 }
 
-void NodeLearners::make_room_for_leaf(NodeId v) {
-  if (replay_.max_bytes == 0) return;
-  bring_up_to_date(v);
-  make_room(nodes_[v]->block.growth_by_leaf() + SiblingBlock(learner_, 0, true).most_bytes() +
-            ReplayMemory().most_bytes() + kBytesOfNode);
-}
-
-void NodeLearners::make_room_for_insertion(NodeId v) {
+void NodeLearners::make_room_for_leaf(NodeId v, bool insert) {
   if (replay_.max_bytes == 0) return;
   bring_up_to_date(v);
   const Node& node = *nodes_[v];
-  make_room(node.block.most_bytes_of_parent() + ReplayMemory().most_bytes() +
-            ReplayMemory::growth(node.memory.size(), 0) + kBytesOfNode);
+  const std::uint64_t other = ReplayMemory().most_bytes() + kBytesOfNode;
+  std::uint64_t bytes = SiblingBlock(learner_, 0, true).most_bytes() + other;
+  if (insert) bytes += node.block.most_bytes_of_parent() + ReplayMemory::growth(node.memory.size(), 0) + other;
+  else bytes += node.block.growth_by_leaf();
+  make_room(bytes);
 }
 
 // Lowers the same limit for all nodes, so that nodes with few examples keep theirs longest.

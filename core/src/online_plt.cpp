@@ -125,12 +125,18 @@ void OnlinePlt::teach(ExampleId example, std::span<const LabelId> labels,
                       const std::optional<std::span<const LabelId>>& predicted) {
   ExampleStore& store = learners_.examples();
   const Held held(store, example);
-  policy_.observe(store.view(example).size);
-  NodeId selected = kNone;  // Algorithm 8 runs once per example; later labels continue from the node it selected
-  for (const LabelId label : labels) {
-    if (tree_.leaf_of(label) == kNone) grow(store.view(example), label, selected);
+  const std::uint32_t features = store.view(example).size;
+  policy_.observe(features);
+  try {
+    NodeId selected = kNone;  // Algorithm 8 runs once per example; later labels continue from the node it selected
+    for (const LabelId label : labels) {
+      if (tree_.leaf_of(label) == kNone) grow(store.view(example), label, selected);
+    }
+    assign(example, labels, predicted.has_value());
+  } catch (const BudgetExceeded&) {
+    policy_.take_back(features);
+    throw;
   }
-  assign(example, labels, predicted.has_value());
   if (predicted) thresholds_->count(tree_, labels, *predicted);
   ++examples_seen_;
 }
@@ -158,13 +164,13 @@ void OnlinePlt::grow(const Features& x, LabelId label, NodeId& selected) {
   selected = policy_.select(tree_, selected, [&](NodeId node) { return probabilities(x, node); });
   const NodeId v = selected;
   if (tree_[v].silent_children > 0) return take_place(v, label);
-  if (policy_.must_insert(tree_, v)) {
-    learners_.make_room_for_insertion(v);
+  const bool insert = policy_.must_insert(tree_, v);
+  learners_.make_room_for_leaf(v, insert);  // all of it before the tree changes, since it may throw
+  if (insert) {
     const NodeId below = tree_.insert_node(v);
     if (thresholds_) thresholds_->inserted(v, below);
     learners_.insert_above(v, below);
   }
-  learners_.make_room_for_leaf(v);
   learners_.add_leaf(v);
   const NodeId leaf = tree_.add_leaf(v, label);
   if (thresholds_) thresholds_->renew(tree_, leaf);

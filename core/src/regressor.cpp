@@ -189,14 +189,14 @@ std::size_t Regressor::gather(const Features& x, Workspace& work) const {
   float* weights = work.gathered.data();
   float* states = weights + n;
   prefetch(x);
-  const std::size_t behind = has_state() ? to_state() : 0;
+  const std::size_t behind = to_state();
   std::size_t unknown = 0;
   for (std::size_t j = 0; j < n; ++j) {
     float* weight = find(x.ids[j]);
     work.rows[j] = weight;
     unknown += weight == nullptr ? 1 : 0;
     weights[j] = weight == nullptr ? 0.0F : *weight;
-    states[j] = weight == nullptr ? new_state_ : weight[behind];
+    states[j] = weight == nullptr || !has_state() ? new_state_ : weight[behind];
   }
   return unknown;
 }

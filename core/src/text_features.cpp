@@ -160,14 +160,13 @@ class Counter {
   // Records a word whose pieces are to be added.
   void note(std::span<const Unit> units) {
     const std::uint64_t hash = hashed(units);
-    std::size_t at = mix(hash) & (slots_.size() - 1);
-    while (slots_[at].text == text_ && slots_[at].hash != hash) at = (at + 1) & (slots_.size() - 1);
-    if (slots_[at].text == text_) {
-      ++words_[slots_[at].word].times;
+    Slot* const slot = slot_of(hash);
+    if (slot != nullptr && slot->text == text_) {
+      ++words_[slot->word].times;
       return;
     }
     if (words_.size() == kMostWords) return;
-    slots_[at] = {hash, text_, static_cast<std::uint32_t>(words_.size())};
+    if (slot != nullptr) *slot = {hash, text_, static_cast<std::uint32_t>(words_.size())};
     words_.push_back({hash, static_cast<std::uint32_t>(units_.size()), static_cast<std::uint32_t>(units.size()), 1});
     units_.insert(units_.end(), units.begin(), units.end());
     if (2 * words_.size() > slots_.size()) grow();
@@ -175,10 +174,18 @@ class Counter {
   void grow() {
     slots_.assign(2 * slots_.size(), {});
     for (std::uint32_t i = 0; i < words_.size(); ++i) {
-      std::size_t at = mix(words_[i].hash) & (slots_.size() - 1);
-      while (slots_[at].text == text_) at = (at + 1) & (slots_.size() - 1);
-      slots_[at] = {words_[i].hash, text_, i};
+      Slot* const slot = slot_of(words_[i].hash);
+      if (slot != nullptr) *slot = {words_[i].hash, text_, i};
     }
+  }
+  // The word's slot in this text, or the free one where it belongs; null if neither is within reach. A word without a
+  // slot is recorded every time that it occurs, which adds up to the same (docs/decisions/hashing.md).
+  Slot* slot_of(std::uint64_t hash) {
+    std::size_t at = mix(hash) & (slots_.size() - 1);
+    for (std::uint32_t distance = 0; distance <= kFarthestProbe; ++distance, at = (at + 1) & (slots_.size() - 1)) {
+      if (slots_[at].text != text_ || slots_[at].hash == hash) return &slots_[at];
+    }
+    return nullptr;
   }
 
   void add_pieces(const Distinct& word) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -161,6 +162,30 @@ def test_a_budget_that_is_too_small_is_told_and_costs_nothing() -> None:
     assert 10 < clf.examples_seen_ < 400
     assert clf.label_counts_.sum() == clf.examples_seen_
     assert same_answers(pickle.loads(pickle.dumps(clf)), clf, X[:10])
+
+
+@pytest.mark.parametrize("policy", ["best-greedy", "random", "cpet", "complete"])
+@pytest.mark.parametrize("preset", [None, "paper"])
+def test_a_refused_example_leaves_a_model_that_can_be_saved(
+    policy: str, preset: str | None, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(0)
+    shape = {"arity": 2, "max_leaves": 2, "policy": policy}
+    clf = OnlinePLTClassifier(**shape, **({"preset": preset} if preset else {}), max_bytes=100_000)
+    refused = 0
+    for i in range(3000):
+        columns = np.sort(rng.choice(200, int(rng.integers(1, 4)), replace=False))
+        ones = np.ones(len(columns), np.float32)
+        x = sp.csr_array((ones, columns, [0, len(columns)]), shape=(1, 200))
+        try:
+            clf.partial_fit(x, [[f"l{i}", f"m{i}"]])
+        except ModelStateError:
+            refused += 1
+            clf.save(tmp_path / "m.lg")
+            assert same_answers(load(tmp_path / "m.lg"), clf, x)
+        if refused == 8:
+            return
+    raise AssertionError("expected more labels than fit")
 
 
 def test_what_is_inherited_counts() -> None:

@@ -132,6 +132,23 @@ def test_a_feature_that_occurs_twice_is_refused(tmp_path: Path) -> None:
         labelgrove.load(tmp_path / "changed.lg")
 
 
+def test_features_share_rows_with_arow_only(tmp_path: Path) -> None:
+    """The rows of other learners have no room for what taking a feature out reads."""
+    header, arrays = model("sgd", tmp_path)
+    sizes = arrays["block.features"]
+    places = np.concatenate([np.arange(1, size + 1, dtype=np.uint32) for size in sizes])
+    arrays |= {
+        "block.rows": sizes + np.uint32(1),
+        "weights.place": places,
+        "weights.share": np.ones(len(places), np.float32),
+    }
+    assert check(header, arrays, tmp_path)
+    places[0] |= 1 << 31
+    write_model(tmp_path / "changed.lg", header, arrays)
+    with pytest.raises(ModelFileError, match="which only AROW lets them do"):
+        labelgrove.load(tmp_path / "changed.lg")
+
+
 def test_counters_at_their_end_do_not_overflow(tmp_path: Path) -> None:
     """The number of examples that have reached a node is a divisor."""
     header, arrays = model("bounded", tmp_path)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -151,6 +152,24 @@ def test_dense_rows() -> None:
     examples = [example(x, [], width=8) for x, *_ in stream]
     found = [engine.top_k(*dense_rows(examples), 7, 2, None, 1) for engine in (sparse, dense)]
     np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-3)
+
+
+def test_features_chosen_to_collide_change_nothing() -> None:
+    """More features than a probe reaches have the same place in the table of a question."""
+    inverse = pow(0x9E3779B1, -1, 2**32)
+    homes = (place * inverse % 2**32 for place in range(1500))
+    colliding = np.sort([feature for feature in homes if feature < 2**31 - 2])
+    rng = np.random.default_rng(0)
+    values = rng.random((12, len(colliding)), dtype=np.float32)
+    values[rng.random(values.shape) < 0.5] = 0
+    harmless = np.arange(len(colliding)) * 7 + 3
+    answers = []
+    for columns in (colliding, harmless):
+        rows = sp.csr_array(values)
+        X = sp.csr_array((rows.data, columns[rows.indices], rows.indptr), shape=(12, 2**31 - 1))
+        clf = MemoryTreeClassifier().partial_fit(X, [str(i % 4) for i in range(12)])
+        answers.append([part.tolist() for part in clf.predict_topk(X, 3)])
+    assert len(colliding) > 500 and answers[0] == answers[1]
 
 
 def test_what_no_router_tells_apart_stays_at_one_leaf() -> None:

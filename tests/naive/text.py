@@ -6,7 +6,7 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.machinery import SourceFileLoader
@@ -39,6 +39,14 @@ def mix(z: int) -> int:
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
     return z ^ (z >> 31)
+
+
+def hashed(units: Iterable[int]) -> int:
+    """The hash of a sequence of units."""
+    value = 0
+    for unit in units:
+        value = (value * BASE + unit + 1) & MASK
+    return value
 
 
 def plain(text: str) -> str:
@@ -99,9 +107,7 @@ class NaiveTextFeatures:
 
     def column(self, units: list[int], part: int) -> int:
         """The column of a sequence of units."""
-        value = 0
-        for unit in units:
-            value = (value * BASE + unit + 1) & MASK
+        value = hashed(units)
         o = self.options
         first_piece = o["columns"] if not o["longest_piece"] else o["columns"] // 2
         if not o["longest_run"]:

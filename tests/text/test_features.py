@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from itertools import count, islice
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from labelgrove import DataError, NotLearnedError, ParameterError, _core
 from labelgrove.text import TextFeatures
-from naive.text import NaiveTextFeatures
+from naive.text import NaiveTextFeatures, hashed, mix
 
 OPTIONS: dict[str, Any] = {
     "shortest_run": 1,
@@ -121,6 +122,16 @@ def test_cuts_threads_and_saving_change_nothing(documents: Any, cut: int, thread
         often = _core.TextFeatures.load(OPTIONS, often.save())
     assert parts == as_dicts(expected)
     assert bytes(often.save()["documents"]) == bytes(once.save()["documents"])
+
+
+def test_words_chosen_to_collide_change_nothing() -> None:
+    """More words than a probe reaches have the same place in the table of a text's words."""
+    letters = str.maketrans("0123456789", "ghijklmnop")
+    words = (f"{i:x}".translate(letters) for i in count(1 << 20))
+    colliding = (word for word in words if mix(hashed(map(ord, word))) % 1024 == 0)
+    text = " ".join(list(islice(colliding, 250)) * 2)
+    twin = NaiveTextFeatures(OPTIONS)
+    assert_same(_core.TextFeatures(OPTIONS).count([text], 1), [dict(twin.count(text))])
 
 
 @given(text=st.text(characters, max_size=40))

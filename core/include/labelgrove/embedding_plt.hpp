@@ -117,6 +117,8 @@ class EmbeddingPlt final : public Embedding {
   std::uint32_t row_of(FeatureId feature);
   void mean(const Parts& parts, float* hidden) const override;
   float mean_square(const float* vector) const;
+  // Gives v the vectors of its children, none of which has learnt yet.
+  void start_block(NodeId v);
   void set_block(NodeId v, std::unique_ptr<VectorBlock> block);
   void grow(const float* hidden, LabelId label, NodeId& selected);
   void visit(std::span<const LabelId> labels, Visits& visits) const;

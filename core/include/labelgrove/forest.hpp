@@ -1,6 +1,6 @@
 // An ensemble of multi-label decision trees: LdSM (Majzoubi & Choromanska 2020) or FastXML (Prabhu & Varma 2014). A
-// label's score is its mean share s of the leaves that the example reaches, over all trees. With tail_weight w > 0 it
-// is s^(1 - w) times the similarity to the label's centroid to the power of w.
+// label's score is its mean share s of the leaves that the example reaches, over all trees whose leaf has labels. With
+// tail_weight w > 0 it is s^(1 - w) times the similarity to the label's centroid to the power of w.
 //
 // Threads: any number may predict at once, each with its own ForestFinder, while none changes the forest.
 #pragma once

@@ -46,8 +46,8 @@ class ForestRouter {
   void arrive(const ForestTree& tree, NodeId leaf);
   void send(NodeId child, std::uint32_t m);
   void evaluate(const Hyperplanes& node);
-  bool spread(const Hyperplanes& node);
-  void gather(const Hyperplanes& node);
+  bool fill_table(const Hyperplanes& node);
+  void clear_table(const Hyperplanes& node);
   // Excludes the bias.
   void margins_from_table(const Features& x, float* out);
   void margins_one_by_one(const Features& x, const Hyperplanes& node, float* out);

@@ -55,15 +55,12 @@ class GroveScope {
   void set_thresholds(std::span<const float> by_label);
 
   const Scope& of_tree(std::size_t t) const { return scopes_[t]; }
-  float threshold(LabelId label) const { return thresholds_.size() == 1 ? thresholds_[0] : thresholds_[label]; }
   float lowest_threshold() const { return lowest_; }
-  std::span<const float> thresholds() const { return thresholds_; }
   // Whether the scope was made for these trees, and they have not grown since.
   bool fits(std::span<const TreeView> trees) const;
 
  private:
   std::vector<Scope> scopes_;
-  std::vector<float> thresholds_;
   float lowest_ = 0.0F;
 };
 

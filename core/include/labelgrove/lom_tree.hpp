@@ -100,7 +100,7 @@ class LomTree {
  private:
   std::uint64_t inner_nodes() const { return (nodes_.size() - 1) / 2; }  // t
   std::uint64_t max_nodes() const;
-  bool make_children(NodeId v);
+  bool make_children(NodeId v, std::uint32_t level);
   NodeId recyclable_leaf() const;
   void detach(NodeId leaf);
   void start_over(NodeId v);

@@ -65,6 +65,7 @@ class Nearness {
   std::vector<float> weights_;  // (1 + w_j) x_j
   std::vector<Slot> slots_;     // a hash table whose size is a power of two
   std::uint32_t shift_ = 31;
+  bool crowded_out_ = false;  // a feature has no slot within reach of its home (docs/decisions/hashing.md)
   std::vector<FeatureId> ids_;
   std::vector<float> products_;
 };

@@ -83,12 +83,11 @@ class NodeLearners {
   // are drained, the shapes are counted afresh, and the rows and examples of least worth are forgotten.
   // Throws BudgetExceeded if that many more bytes cannot fit.
   void make_room(std::uint64_t bytes);
-  // Announce the memory needed to learn one such example at each of the nodes, to add a leaf, and to insert a node
-  // above v.
+  // Announce the memory needed to learn one such example at each of the nodes, and to add a leaf to v, after inserting
+  // a node between v and its children if `insert`.
   void make_room_for_learning(std::span<const NodeId> nodes, const LabelTree& tree, std::size_t features,
                               std::size_t positives);
-  void make_room_for_leaf(NodeId v);
-  void make_room_for_insertion(NodeId v);
+  void make_room_for_leaf(NodeId v, bool insert);
   struct Budget {
     std::uint64_t counted = 0;        // bytes announced, starting from the last count of shapes
     std::uint64_t replay_memory = 0;  // the current limit of examples that a node remembers

@@ -53,8 +53,8 @@ class RegressorBudget {
   bool bounded() const { return most_ > 0; }
   std::uint64_t most() const { return most_; }
   std::uint64_t held() const { return held_; }
-  void takes(std::uint64_t bytes) { held_ += bytes; }
-  void gives_back(std::uint64_t bytes) { held_ -= bytes; }
+  void takes(std::uint64_t bytes) { held_ += bounded() ? bytes : 0; }
+  void gives_back(std::uint64_t bytes) { held_ -= bounded() ? bytes : 0; }
 
   // Makes room for `bytes` bytes; returns false if that is impossible.
   template <typename ForEach>

@@ -156,8 +156,8 @@ class Traversal {
   // Runs started searches through the trees together: examples that need the same node are evaluated one after the
   // other, and while one is evaluated, the weights of the next two are prefetched. Results and costs are the same as
   // one by one. REQUIRES: at most kMostTogether examples and kMostTogether trees.
-  template <typename Search>
-  void finish(std::span<const TreeView> trees, std::span<Search> searches, std::span<const Features> examples) {
+  template <typename OneSearch>
+  void finish(std::span<const TreeView> trees, std::span<OneSearch> searches, std::span<const Features> examples) {
     const auto want = [&](std::size_t example) {
       const auto [tree, node] = searches[example].next();
       if (node != kNone) wanted_next_.push_back(std::uint64_t{tree} << 48 | std::uint64_t{node} << 16 | example);
@@ -185,8 +185,8 @@ class Traversal {
   static constexpr std::size_t kMostTogether = std::size_t{1} << 16;
 
  private:
-  template <typename Search>
-  void open(const NodeBlock& block, Search& search, const Features& x, Workspace& work) {
+  template <typename OneSearch>
+  void open(const NodeBlock& block, OneSearch& search, const Features& x, Workspace& work) {
     probabilities_.resize(std::max<std::size_t>(probabilities_.size(), block.children()));
     const std::uint64_t before = work.bytes;
     block.predict_located(x, work, probabilities_.data());

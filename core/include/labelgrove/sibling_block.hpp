@@ -64,9 +64,9 @@ class SiblingBlock final : public RowBlock {
   // growth(columns), where `columns` is the block's number of columns at that time.
   std::uint64_t most_bytes() const { return most_bytes(map_.size(), rows(), row_bytes(columns_)); }
   std::uint64_t growth(std::size_t columns) const;
-  // The same for add_leaf() and parent_block().
+  // The same for add_leaf(), and for parent_block() with a second child.
   std::uint64_t growth_by_leaf() const;
-  std::uint64_t most_bytes_of_parent() const { return most_bytes(map_.size(), rows(), row_bytes(2)); }
+  std::uint64_t most_bytes_of_parent() const { return most_bytes(map_.size(), rows(), row_bytes(3)); }
   // Adds the bytes of every row, except the bias, to worth[the row's worth], an index below kWorths. Rows with a higher
   // worth are kept longer.
   void add_worths(std::span<std::uint64_t> worth) const;

@@ -38,6 +38,12 @@ class TreePolicy {
     past_.features += features;
   }
 
+  // Takes back an example that is not learnt after all.
+  void take_back(std::size_t features) {
+    --past_.examples;
+    past_.features -= features;
+  }
+
   // eta of a node's children for the current example.
   using Probabilities = std::function<std::span<const float>(NodeId)>;
 
