@@ -16,21 +16,6 @@ constexpr float kLargestScore = 30.0F;  // beyond this, probabilities are 0 or 1
 
 float bounded_score(float score) { return std::clamp(score, -kLargestScore, kLargestScore); }
 
-float fixed_sigmoid(float score) {
-  return static_cast<float>(1.0 / (1.0 + fixed_exp(-static_cast<double>(bounded_score(score)))));
-}
-
-// Like softmax() in link.hpp, but the same on every machine, for learning.
-void fixed_softmax(std::span<float> scores) {
-  const float most = std::ranges::max(scores);
-  double sum = 0.0;
-  for (float& score : scores) {
-    score = static_cast<float>(fixed_exp(static_cast<double>(bounded_score(score - most))));
-    sum += static_cast<double>(score);
-  }
-  for (float& score : scores) score = static_cast<float>(static_cast<double>(score) / sum);
-}
-
 }  // namespace
 
 float VectorStep::size(float mean_square, float& sum) const {
@@ -98,15 +83,15 @@ void VectorBlock::learn(const float* hidden, float mean_square, std::span<const 
                         const VectorStep& step, std::vector<float>& scores, float* gradient) {
   scores.resize(children_);
   score_all(hidden, scores.data());
-  if (first_ == 1) fixed_softmax(scores);
-  else std::ranges::transform(scores, scores.begin(), fixed_sigmoid);
+  if (first_ == 1) softmax(scores.data(), children_);
+  else kernels().sigmoid(scores.data(), children_, scores.data());
   for (float& share : scores) share = -share;
   for (const std::uint32_t child : positives) scores[child] += 1.0F;
-  const VectorKernels& kernels = vector_kernels();
+  const VectorKernels& steps = vector_kernels();
   for (std::uint32_t i = 0; i < vectors(); ++i) {
     const float slope = weight * scores[first_ + i];
     const float size = step.size(slope * slope * mean_square, squares_[i]);
-    kernels.add_then_move(slope, gradient, size * slope, hidden, row(i), stride_);
+    steps.add_then_move(slope, gradient, size * slope, hidden, row(i), stride_);
   }
 }
 
