@@ -22,12 +22,7 @@ void add(LabelSums& self, const In<std::int64_t>& indptr, const In<FeatureId>& i
   std::vector<float> unit;
   for (std::size_t row = begin; row < end; ++row) {
     if (row_weights[row] <= 0.0F) continue;
-    Features x = rows[row];
-    const double scale = unit_scale(x);
-    unit.resize(x.size);
-    for (std::uint32_t j = 0; j < x.size; ++j) unit[j] = scaled(x.values[j], scale);
-    x.values = unit.data();
-    self.add(x, row_labels[row], row_weights[row]);
+    self.add(of_unit_length(rows[row], unit), row_labels[row], row_weights[row]);
   }
 }
 

@@ -34,15 +34,6 @@ struct TakenRow {
   std::vector<float> values;
 };
 
-// The row with its own copy of the values, scaled to unit length.
-inline Features of_unit_length(Features x, std::vector<float>& values) {
-  const double scale = unit_scale(x);
-  values.resize(x.size);
-  for (std::uint32_t j = 0; j < x.size; ++j) values[j] = scaled(x.values[j], scale);
-  x.values = values.data();
-  return x;
-}
-
 class Rows : public RowView {
  public:
   Rows(const In<std::int64_t>& p, const In<FeatureId>& i, const In<float>& v)

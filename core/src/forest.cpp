@@ -51,11 +51,7 @@ void Forest::find_centroids(const ForestTrainingSet& set) {
   for (LabelId label = 0; label < data.label_count; ++label) {
     centroids_.append([&](const LabelCentroids::Take& take) {
       for (const std::uint32_t i : examples[label]) {
-        Features x = data.example(i).x;
-        values.resize(x.size);
-        for (std::uint32_t j = 0; j < x.size; ++j) values[j] = scaled(x.values[j], set.scale(i));
-        x.values = values.data();
-        take(x, data.weight(i));
+        take(with_scale(data.example(i).x, set.scale(i), values), data.weight(i));
       }
     });
   }

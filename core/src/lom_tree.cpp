@@ -82,13 +82,7 @@ void LomTree::learn(const Features& given, LabelId label, float weight) {
   }
   std::uint64_t taken = needed;
   known_.see(label);
-  Features x = given;
-  if (options_.normalize) {
-    const double scale = unit_scale(x);
-    unit_.resize(x.size);
-    for (std::uint32_t j = 0; j < x.size; ++j) unit_[j] = scaled(x.values[j], scale);
-    x.values = unit_.data();
-  }
+  const Features x = options_.normalize ? of_unit_length(given, unit_) : given;
   NodeId v = kTop;
   for (std::uint32_t level = 0;; ++level) {
     taken -= nodes_[v].classes.most_bytes();

@@ -191,15 +191,11 @@ void OnlineGrove::learn_together(const Examples& examples, std::size_t begin, st
 }
 
 std::vector<Scored> OnlineGrove::ask(const Features& x, std::size_t k) const {
-  std::vector<float> values(x.values, x.values + x.size);
-  if (options_.normalize) {
-    const double scale = unit_scale(x);
-    for (float& value : values) value = scaled(value, scale);
-  }
+  std::vector<float> values;
   const std::vector<TreeView> views = views_of(*this);
   const GroveScope scope(views);
   std::vector<Scored> found;
-  GroveSearcher(views, scope).top_k({x.ids, values.data(), x.size}, k, found);
+  GroveSearcher(views, scope).top_k(options_.normalize ? of_unit_length(x, values) : x, k, found);
   return found;
 }
 

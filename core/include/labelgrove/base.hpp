@@ -41,4 +41,16 @@ inline double unit_scale(const Features& x) {
   return square > 0.0 ? 1.0 / std::sqrt(square) : 1.0;
 }
 
+// The example with its values multiplied by `scale`, which are written to `values`.
+inline Features with_scale(Features x, double scale, std::vector<float>& values) {
+  values.resize(x.size);
+  for (std::uint32_t j = 0; j < x.size; ++j) values[j] = scaled(x.values[j], scale);
+  x.values = values.data();
+  return x;
+}
+
+inline Features of_unit_length(const Features& x, std::vector<float>& values) {
+  return with_scale(x, unit_scale(x), values);
+}
+
 }  // namespace labelgrove
