@@ -162,7 +162,7 @@ class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
     n_features_in_ : int
         Number of columns seen so far.
     examples_seen_ : int
-        Number of examples learnt from, every pass counted.
+        Number of examples learnt from; the passes of :meth:`fit` count once.
     target_type_ : {"multiclass", "multilabel"}
     tree_ : LabelTree
         The current tree, without removed labels.
