@@ -84,7 +84,16 @@ def kmeans_tree(
     >>> [sorted(tree.labels[leaf] for leaf in tree.children(node)) for node in tree.children(0)]
     [['cat', 'dog'], ['elm', 'oak']]
     """
-    clustering = Clustering(embeddings, labels, locals())
+    clustering = Clustering(
+        embeddings,
+        labels,
+        arity=arity,
+        max_leaf_size=max_leaf_size,
+        tolerance=tolerance,
+        max_iterations=max_iterations,
+        random_state=random_state,
+        n_jobs=n_jobs,
+    )
     return clustering.named(*clustering.arrays())
 
 
@@ -96,9 +105,8 @@ class Clustering:
     embeddings : sparse array or array-like, shape (n_labels, n_dimensions)
     labels : iterable of str or int, or None
         Names of the rows; 0, 1, 2… if None.
-    parameters : mapping
-        `arity`, `max_leaf_size`, `tolerance`, `max_iterations`, `random_state` and `n_jobs`, as for
-        `kmeans_tree`.
+    arity, max_leaf_size, tolerance, max_iterations, random_state, n_jobs
+        As for `kmeans_tree`.
 
     Raises
     ------
@@ -109,7 +117,16 @@ class Clustering:
     """
 
     def __init__(
-        self, embeddings: Any, labels: Iterable[Any] | None, parameters: Mapping[str, Any]
+        self,
+        embeddings: Any,
+        labels: Iterable[Any] | None,
+        *,
+        arity: int,
+        max_leaf_size: int,
+        tolerance: float,
+        max_iterations: int,
+        random_state: Any,
+        n_jobs: int | None,
     ) -> None:
         try:
             rows = check_rows(embeddings)
@@ -124,13 +141,13 @@ class Clustering:
                 f"labels: there are {self.names.size} for {self.size} embeddings; expected one "
                 "for each"
             )
-        self._threads = thread_count(parameters["n_jobs"])
+        self._threads = thread_count(n_jobs)
         self._options = {
-            "arity": integer("arity", parameters["arity"], 2, _MAX_ARITY),
-            "max_leaf_size": integer("max_leaf_size", parameters["max_leaf_size"], 1),
-            "tolerance": real("tolerance", parameters["tolerance"], 0.0, 1.0),
-            "max_iterations": integer("max_iterations", parameters["max_iterations"], 1),
-            "seed": seed_from(parameters["random_state"]),
+            "arity": integer("arity", arity, 2, _MAX_ARITY),
+            "max_leaf_size": integer("max_leaf_size", max_leaf_size, 1),
+            "tolerance": real("tolerance", tolerance, 0.0, 1.0),
+            "max_iterations": integer("max_iterations", max_iterations, 1),
+            "seed": seed_from(random_state),
         }
 
     def arrays(
@@ -233,7 +250,16 @@ def interpolated_tree(
     2.0
     1.58
     """
-    clustering = Clustering(embeddings, labels, locals())
+    clustering = Clustering(
+        embeddings,
+        labels,
+        arity=arity,
+        max_leaf_size=max_leaf_size,
+        tolerance=tolerance,
+        max_iterations=max_iterations,
+        random_state=random_state,
+        n_jobs=n_jobs,
+    )
     f = clustering_frequencies(frequencies, clustering.size, "frequencies")
     fano = f
     if fano_frequencies is not None:

@@ -176,8 +176,16 @@ def cost_tree(
     >>> tree.parents.tolist(), tree.labels
     ([-1, 0, 0, 1, 1, 1], {2: 0, 3: 2, 4: 1, 5: 3})
     """
-    binary = {"arity": 2, "max_leaf_size": 1}
-    clustering = Clustering(embeddings, labels, {**locals(), **binary})
+    clustering = Clustering(
+        embeddings,
+        labels,
+        arity=2,
+        max_leaf_size=1,
+        tolerance=tolerance,
+        max_iterations=max_iterations,
+        random_state=random_state,
+        n_jobs=n_jobs,
+    )
     per_block = real("block_cost", block_cost, 0.0, 1e9)
     even = real("smoothing", smoothing, 0.0, 1e6)
     wanted, _ = Wanted.of(frequencies)
