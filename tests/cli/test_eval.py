@@ -164,6 +164,14 @@ def test_filter_pairs_count_neither_as_true_nor_as_predicted(run: Any, sparse: P
     )
 
 
+def test_filter_pairs_of_labels_that_are_no_numbers(
+    run: Any, texts: Path, text_model: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "pairs.txt").write_text("0 3\n1 5\n")
+    result = run("eval", text_model, texts, "--filter-pairs", tmp_path / "pairs.txt")
+    assert "warning:" in result.stderr and "knows none of their labels" in result.stderr
+
+
 def test_filter_pairs_are_left_out_of_predictions_and_of_tuning(run: Any, sparse: Path) -> None:
     model, pairs = sparse.parent / "m.lg", sparse.parent / "filter.txt"
     pairs.write_text("0 0\n1 1\n1 2\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy.typing as npt
 from labelgrove._cuts import Cut, reaches
 from labelgrove._errors import ParameterError
 from labelgrove.cli._models import Model
+from labelgrove.cli.streams._console import say_warning
 from labelgrove.data import read_filter_pairs
 from labelgrove.evaluation._observed import most_excluded
 
@@ -38,7 +40,11 @@ def excluded_labels(model: Model, path: str | None) -> dict[int, set[Any]]:
     if path is None:
         return {}
     pairs = read_filter_pairs(path)
-    return {row: {label_of(model, number) for number in labels} for row, labels in pairs.items()}
+    excluded = {row: {label_of(model, n) for n in labels} for row, labels in pairs.items()}
+    known = set(model.classes_.tolist())
+    if excluded and known.isdisjoint(chain.from_iterable(excluded.values())):
+        say_warning(f"{path}: ignoring all pairs, as the model knows none of their labels")
+    return excluded
 
 
 def label_of(model: Model, number: int) -> int | str:
