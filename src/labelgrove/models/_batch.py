@@ -56,7 +56,7 @@ def fit_at_once(model: Any, X: Any, y: Any, weigh: Weigh) -> None:
         start: BatchStart = model._started(named=is_dict_rows(X))
         examples = take(start, X, y, model._kinds, weigh)
         examples.make_known(start.labels, examples.first + len(examples.fresh))
-        if examples.weights is not None:  # a weight of 0 ignores a row
+        if examples.weights is not None and not examples.weights.all():  # 0 ignores a row
             examples = examples.at(np.flatnonzero(examples.weights > 0))
         model._progress = _core.Progress()
         try:
