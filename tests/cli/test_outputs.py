@@ -22,12 +22,25 @@ from labelgrove.text import HashedText
         (("predict", "{model}", "{data}", "-o", "{model}"), "model"),
         (("eval", "{model}", "{data}", "--metrics-file", "{data}"), "data"),
         (("eval", "{model}", "{data}", "--metrics-file", "{model}"), "model"),
+        (("eval", "{model}", "{data}", "--per-label", "{data}"), "data"),
+        (("predict", "{model}", "{data}", "--labels-file", "{other}", "-o", "{other}"), "other"),
+        (("predict", "{model}", "{data}", "--filter-pairs", "{other}", "-o", "{other}"), "other"),
+        (("train", "{data}", "--vocabulary", "{other}", "-o", "{other}"), "other"),
+        (("train", "{data}", "--set", "tree={other}", "-o", "{other}"), "other"),
+        (("train", "{folder}", "-o", "{other}"), "other"),
+        (("train", "{folder}/a_X_Xf.txt", "-o", "{folder}/a_X_Y.txt"), "side"),
     ],
 )
 def test_what_is_read_is_not_overwritten(
-    run: Any, texts: Path, text_model: Path, words: tuple[str, ...], victim: str
+    run: Any, texts: Path, text_model: Path, tmp_path: Path, words: tuple[str, ...], victim: str
 ) -> None:
-    paths = {"data": texts, "model": text_model}
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    paths = {"data": texts, "model": text_model, "folder": folder}
+    for name, file in (("other", "a.key"), ("side", "a_X_Y.txt"), ("front", "a_X_Xf.txt")):
+        paths[name] = folder / file
+        paths[name].write_text("1 1\n0:1\n")
+    (folder / "a.txt").write_text("cod")
     before = paths[victim].read_bytes()
     result = run(*(word.format(**paths) for word in words), status=1)
     assert f"{paths[victim]}: this output would overwrite an input file" in result.stderr
@@ -39,6 +52,19 @@ def test_another_name_of_the_data_does_not_help(run: Any, texts: Path, text_mode
     other.hardlink_to(texts)
     result = run("predict", text_model, texts, "-o", other, status=1)
     assert "would overwrite an input file" in result.stderr
+
+
+def test_outputs_have_a_folder_and_a_name_each(
+    run: Any, texts: Path, text_model: Path, tmp_path: Path
+) -> None:
+    both = ("--per-label", tmp_path / "o", "--metrics-file", tmp_path / "o")
+    assert "another file for each" in run("eval", text_model, texts, *both, status=1).stderr
+    for words in (
+        ("eval", text_model, texts, "--metrics-file"),
+        ("predict", text_model, texts, "-o"),
+    ):
+        result = run(*words, tmp_path / "none" / "x", status=1)
+        assert result.stderr == f"error: {tmp_path / 'none'}: no such folder\n"
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")

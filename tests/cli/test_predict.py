@@ -146,7 +146,7 @@ def test_labels_are_written_as_they_are(run: Any, tmp_path: Path) -> None:
         (["--threshold", "1.5"], 2, "--threshold"),
         (["--limit", "0"], 2, "--limit"),
         (["--labels-file", "nowhere.txt"], 1, "nowhere.txt: no such file"),
-        (["-o", "no/where.jsonl"], 1, "no/where.jsonl: no such file"),
+        (["-o", "no/where.jsonl"], 1, "no: no such folder"),
     ],
 )
 def test_what_cannot_be_asked(

@@ -22,6 +22,7 @@ from typer.core import TyperCommand, TyperGroup
 from labelgrove._errors import LabelGroveError
 from labelgrove._version import __version__
 from labelgrove.cli.streams._console import about_os_error, say_error
+from labelgrove.cli.streams._output import check_outputs
 
 FAILURE = 1
 INTERRUPTED = 130
@@ -111,7 +112,12 @@ class _BareFlags:
 
 
 class Command(_BareFlags, TyperCommand):
-    """A command whose help shows flags as they are typed."""
+    """A command whose help shows flags as they are typed, and whose outputs are checked first."""
+
+    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
+        """Run the command."""
+        check_outputs(str(ctx.info_name), ctx.params)
+        return super().invoke(ctx)
 
 
 class Group(_BareFlags, TyperGroup):

@@ -20,7 +20,6 @@ from labelgrove.cli._checkpoints import Checkpoints
 from labelgrove.cli._models import Model, check_can_write, inputs_of, targets_of, threads_of
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import say, say_error, show_pairs, write_json
-from labelgrove.cli.streams._output import refuse_inputs
 from labelgrove.cli.streams._progress import ProgressLine, ShareLine, shown
 from labelgrove.cli.streams._source import LEARNING_ROWS, Source, rows
 from labelgrove.data import Examples
@@ -316,17 +315,11 @@ def _batch_size(seen: int, all_predicted: bool) -> int:
     return min(seen + 1, SAMPLE) if all_predicted or seen < ALL_PREDICTED else LEARNING_ROWS
 
 
-def new_record(
-    page: str | None, model: str, data: str, *, known: Sequence[Any] = ()
-) -> StreamRecord | None:
-    """Create a record if a page is wanted; check that the page can be written.
-
-    The page must not overwrite ``model`` or ``data``; ``known`` are the model's labels.
-    """
+def new_record(page: str | None, known: Sequence[Any] = ()) -> StreamRecord | None:
+    """Create a record if a page is wanted, and can be written; ``known`` are the model's labels."""
     if page is None:
         return None
     check_can_write(page)
-    refuse_inputs(page, model, data)
     return StreamRecord(known)
 
 

@@ -30,7 +30,6 @@ from labelgrove.cli._options import (
 )
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import show_pairs, write_json
-from labelgrove.cli.streams._output import refuse_inputs
 from labelgrove.cli.streams._source import Source
 from labelgrove.models import CompactionReport
 from labelgrove.models._label_tree import LabelTreeClassifier
@@ -90,7 +89,6 @@ def compact(
             f"{model_file}: expected a model with a label tree; {algorithm_of(model)} has none"
         )
     check_can_write(output)
-    refuse_inputs(output, model_file, *([] if data is None else [data]))
     X, y = (None, None) if data is None else _examples(model, data, reading, limit)
     small: Any = model.compact(dtype=dtype, threshold=threshold, max_bytes=most, X=X, y=y)
     small.save(output, for_prediction=True)

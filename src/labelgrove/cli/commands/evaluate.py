@@ -31,7 +31,7 @@ from labelgrove.cli._options import (
 from labelgrove.cli._search import chosen_cut, excluded_labels, label_of
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import encode, show, show_pairs, write_json
-from labelgrove.cli.streams._output import Output, refuse_inputs
+from labelgrove.cli.streams._output import Output
 from labelgrove.cli.streams._progress import ProgressLine, shown
 from labelgrove.cli.streams._source import Source
 from labelgrove.data import read_inverse_propensities
@@ -99,8 +99,6 @@ def evaluate(
     F1 is measured on the label sets that MODEL predicts with its own thresholds, or with
     --threshold: macro (the mean over the labels in DATA), micro and instance.
     """
-    if metrics_file is not None:
-        refuse_inputs(metrics_file, model_file, data)
     model = load_model(model_file, jobs=jobs, vocabulary=vocabulary)
     reading = reading_for(model, reading)
     with Source(data, reading=reading, limit=limit, vocabulary=model.vocabulary_) as source:

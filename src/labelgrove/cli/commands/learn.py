@@ -36,7 +36,6 @@ from labelgrove.cli._options import (
     gathered,
 )
 from labelgrove.cli._remote import is_address, learn_there
-from labelgrove.cli.streams._output import refuse_inputs
 from labelgrove.cli.streams._source import Source
 from labelgrove.models import OnlinePLTClassifier, PLTClassifier, TextClassifier
 from labelgrove.vocabulary import Vocabulary
@@ -82,7 +81,6 @@ def learn(
     checkpoints = Checkpoints(target, context.params, checkpoint)
     model = load_model(model_file, jobs=jobs, vocabulary=vocabulary)
     check_can_write(target)
-    refuse_inputs(target, data)
     with checkpoints as kept:
         batch = estimator_of(model)
         if isinstance(batch, PLTClassifier):
@@ -94,7 +92,7 @@ def learn(
                 "once and cannot be updated; train an online-plt model, or train this one again"
             )
         known = int(model.n_classes_)
-        record = new_record(progressive, target, data, known=model.classes_.tolist())
+        record = new_record(progressive, model.classes_.tolist())
         reading = reading_for(model, reading)
         with Source(
             data, reading=reading, limit=limit, vocabulary=model.vocabulary_, to_learn=True

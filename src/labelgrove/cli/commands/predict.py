@@ -25,7 +25,7 @@ from labelgrove.cli._options import (
 from labelgrove.cli._remote import is_address, predict_there
 from labelgrove.cli._search import Search, chosen_cut, excluded_labels
 from labelgrove.cli.streams._console import encode, say_warning
-from labelgrove.cli.streams._output import Output, refuse_inputs
+from labelgrove.cli.streams._output import Output
 from labelgrove.cli.streams._progress import ProgressLine, shown
 from labelgrove.cli.streams._source import Source
 from labelgrove.models import TextClassifier
@@ -100,7 +100,6 @@ def predict(
             )
         predict_there(model_file, data or text or [], k or 5, output, reading, limit)
         return
-    refuse_inputs(output, model_file, *([] if data is None else [data]))
     model = load_model(model_file, jobs=jobs, vocabulary=vocabulary)
     allowed = None if labels_file is None else read_allowed_labels(labels_file, model)
     excluded = excluded_labels(model, filter_pairs)

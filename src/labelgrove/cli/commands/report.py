@@ -22,7 +22,6 @@ from labelgrove.cli._options import (
 from labelgrove.cli._search import excluded_labels
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import show_pairs
-from labelgrove.cli.streams._output import refuse_inputs
 from labelgrove.cli.streams._progress import ProgressLine, shown
 from labelgrove.cli.streams._source import Source
 from labelgrove.reporting import write_report
@@ -63,7 +62,6 @@ def report(
     memory. Needs labelgrove[report].
     """
     check_can_write(output)
-    refuse_inputs(output, model_file, data, *([compare] if compare else []))
     files = [model_file] if compare is None else [model_file, compare]
     models = [load_model(path, jobs=jobs, vocabulary=vocabulary) for path in files]
     excluded = excluded_labels(models[0], filter_pairs)

@@ -43,7 +43,6 @@ from labelgrove.cli._options import (
     gathered,
     settable,
 )
-from labelgrove.cli.streams._output import refuse_inputs
 from labelgrove.cli.streams._source import CHUNK_ROWS, LEARNING_ROWS, Source
 from labelgrove.vocabulary import Vocabulary
 
@@ -143,8 +142,7 @@ def train(
     none). After a crash or a kill, the same command resumes from its last checkpoint.
     """
     check_can_write(output)
-    refuse_inputs(output, data)
-    record = new_record(progressive, output, data)
+    record = new_record(progressive)
     in_pieces = memory is not None or dask is not None
     if in_pieces and (shuffle or for_prediction or limit is not None or record is not None):
         raise ParameterError(

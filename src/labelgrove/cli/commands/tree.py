@@ -37,7 +37,7 @@ from labelgrove.cli._trees import (
 )
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import output_console, show_pairs, visible, write_json
-from labelgrove.cli.streams._output import Output, refuse_inputs
+from labelgrove.cli.streams._output import Output
 from labelgrove.cli.streams._progress import ProgressLine, shown
 from labelgrove.vocabulary import Vocabulary
 
@@ -107,8 +107,6 @@ def build(
         raise ParameterError(
             f"--kind {kind}: no such builder (expected one of {', '.join(BUILDERS)})"
         )
-    if output != "-":
-        refuse_inputs(output, data)
     if json and output == "-":
         raise ParameterError("--json: expected a file for -o, since -o - prints the tree itself")
     chosen = parse_settings(settings or [], builder.settable, TEXT_SETTINGS, _RESERVED)
@@ -175,7 +173,6 @@ def plot(
     ] = 300,
 ) -> None:
     """Plot TREE, or a summary of a large one. Needs Matplotlib."""
-    refuse_inputs(output, tree)
     if Path(output).suffix.lower() not in {".svg", ".png", ".pdf"}:
         raise ParameterError(f"{output}: expected a name that ends in .svg, .png or .pdf")
     figure = read_tree(tree).plot(max_nodes=max_nodes).figure

@@ -33,7 +33,6 @@ from labelgrove.cli._options import (
 from labelgrove.cli._search import distribution, excluded_labels, in_words
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import say_warning, show_pairs, write_json
-from labelgrove.cli.streams._output import refuse_inputs
 from labelgrove.cli.streams._progress import ProgressLine, shown
 from labelgrove.cli.streams._source import Source
 from labelgrove.evaluation._observed import excluded_cells
@@ -93,7 +92,6 @@ def tune(
     target = model_file if output is None else output
     model = load_model(model_file, jobs=jobs)
     check_can_write(target)
-    refuse_inputs(target, data)
     reading = reading_for(model, reading)
     with Source(data, reading=reading, limit=limit, vocabulary=model.vocabulary_) as source:
         excluded = excluded_labels(model, filter_pairs)

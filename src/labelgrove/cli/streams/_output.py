@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+import errno
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Self
 
-from labelgrove._errors import ParameterError
+from labelgrove._errors import LabelGroveError, ParameterError
 from labelgrove.cli.streams._console import STANDARD_OUTPUT, named
 from labelgrove.data._sink import open_sink
+from labelgrove.data._sniff import files_of
 
 
 class Output:
@@ -39,9 +43,37 @@ class Output:
             self._stream.flush()
 
 
-def refuse_inputs(output: str, *inputs: str) -> None:
-    """Refuse to overwrite an input file."""
-    target = Path(output)
-    for name in inputs:
-        if target.is_file() and Path(name).is_file() and target.samefile(name):
+#: Parameters that name a file to write; all others may name files to read.
+_OUTPUTS = ("output", "progressive", "metrics_file", "per_label")
+#: Commands that may replace their MODEL.
+_REPLACING = ("learn", "tune")
+
+
+def check_outputs(command: str, parameters: Mapping[str, Any]) -> None:
+    """Refuse an output without a folder, and one that is a file which the command reads or writes.
+
+    ``parameters`` are all of the command's, before anything is read.
+    """
+    outputs = [parameters[name] for name in _OUTPUTS if parameters.get(name) not in (None, "", "-")]
+    for output in outputs:
+        folder = Path(output).parent
+        if not folder.is_dir():
+            raise FileNotFoundError(errno.ENOENT, "no such folder", os.fspath(folder))
+    kept = {*parameters} - {*_OUTPUTS} - ({"model_file"} if command in _REPLACING else set())
+    inputs = [file for name in kept for file in _files(parameters[name])] if outputs else []
+    for output in outputs:
+        if Path(output).is_file() and any(Path(output).samefile(file) for file in inputs):
             raise ParameterError(f"{output}: this output would overwrite an input file")
+    if len({os.path.realpath(output) for output in outputs}) < len(outputs):
+        raise ParameterError(f"{outputs[0]}: expected another file for each output")
+
+
+def _files(value: Any) -> Iterator[Path]:
+    """Yield the files that a parameter names, also as FILE, NAME=FILE, a pair or a folder."""
+    if isinstance(value, list | tuple):
+        for one in value:
+            yield from _files(one)
+    elif isinstance(value, str):
+        for name in filter(None, (value, value.partition("=")[2])):
+            with suppress(LabelGroveError, OSError, ValueError):  # not a name of files
+                yield from (file for file in files_of(name) if file.is_file())
