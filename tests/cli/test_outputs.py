@@ -54,6 +54,23 @@ def test_another_name_of_the_data_does_not_help(run: Any, texts: Path, text_mode
     assert "would overwrite an input file" in result.stderr
 
 
+def test_examples_without_labels_change_no_model(
+    run: Any, text_model: Path, tmp_path: Path
+) -> None:
+    before = text_model.read_bytes()
+    (tmp_path / "none.csv").write_text("text,labels\n" + "cod net,\n" * 30)
+    for command, message in (("learn", "none has a label"), ("tune", "no example has a label")):
+        result = run(command, text_model, tmp_path / "none.csv", status=1)
+        assert message in result.stderr and text_model.read_bytes() == before
+
+
+def test_a_page_that_cannot_be_is_not_promised(run: Any, texts: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    words = ("--algorithm", "plt", "-o", tmp_path / "m.lg", "--progressive", page)
+    result = run("train", texts, *words)
+    assert f"{page}: not written" in " ".join(result.stderr.split()) and not page.exists()
+
+
 def test_outputs_have_a_folder_and_a_name_each(
     run: Any, texts: Path, text_model: Path, tmp_path: Path
 ) -> None:

@@ -119,6 +119,12 @@ def test_output_to_files(run: Any, texts: Path, text_model: Path, tmp_path: Path
         assert read((tmp_path / name).read_bytes()) == shown
 
 
+@pytest.mark.parametrize("first", ["1984", "[Letter to Mr Smith]", "# heading", "3 blind mice"])
+def test_plain_text_may_begin_like_anything(run: Any, text_model: Path, first: str) -> None:
+    found = rows(run("predict", text_model, "-", input=f"{first}\nBrave new world\n").stdout)
+    assert len(found) == 2
+
+
 def test_texts_without_labels_will_do(run: Any, text_model: Path) -> None:
     lines = '{"text": "topic03w1 topic03w2"}\n{"text": "…"}\n'.encode()
     found = rows(run("predict", text_model, "-", input=lines).stdout)

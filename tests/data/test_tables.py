@@ -42,6 +42,11 @@ def test_the_separator_of_columns_is_found(read, delimiter: str) -> None:
 
 
 def test_uris_in_a_cell_are_several_labels(read) -> None:
+    for cell in ("<http://a/1> <http://a/2>", "http://a/1 http://a/2"):
+        plain = read(f"text,subject_uris\na,{cell}\n", name="f.csv")
+        assert plain.labels == [("http://a/1", "http://a/2")]
+    with pytest.raises(FileFormatError, match="no 'labels' among 'text', 'Labels'"):
+        read("text;Labels\na;b\n", name="f.csv")
     examples = read("text,subject_uris\na,<http://a/1> <http://a/2>\n", name="f.csv")
     assert examples.labels == [("http://a/1", "http://a/2")]
 
@@ -202,7 +207,9 @@ def test_arrow_with_a_row_that_cannot_be_used(tmp_path: Path, name: str) -> None
     with pytest.raises(FileFormatError, match=rf"{name}:3: 'text' is null; expected a string"):
         read_examples(path)
     write_table(path, {"text": ["a"], "label": [0.5]})
-    with pytest.raises(FileFormatError, match=rf"{name}:1: 'label' is a number; expected an array"):
+    with pytest.raises(
+        FileFormatError, match=rf"{name}:1: 'label' is 0.5, a decimal; expected an array"
+    ):
         read_examples(path)
     with pytest.raises(FileFormatError, match="there is no 'body' among 'text', 'label'"):
         read_examples(path, columns=Columns(("body",)))

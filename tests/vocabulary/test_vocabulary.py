@@ -167,6 +167,7 @@ def test_skos(tmp_path: Path) -> None:
         ("a.csv", "id,label\n1,a,b\n", ":2: expected 2 fields"),
         ("a.csv", "id,label\n1\n", ":2: expected 2 fields"),
         ("a.csv", 'id,label\n"1\n', "not CSV ("),
+        ("a.jsonl", '{"text": "a", "labels": ["b"]}\n', ":1: there is neither an id nor a name"),
         ("a.csv", "id,label\n,x\n", ":2: '' is not a label"),
         ("a.jsonl", "[]\n", ":1: found an array; expected one object per line"),
         ("a.jsonl", '{"id": 1.5}\n', ":1: the id is a number; expected a string or an integer"),

@@ -19,7 +19,7 @@ from labelgrove.cli._application import INTERRUPTED
 from labelgrove.cli._checkpoints import Checkpoints
 from labelgrove.cli._models import Model, check_can_write, inputs_of, targets_of, threads_of
 from labelgrove.cli.streams import _numbers
-from labelgrove.cli.streams._console import say, say_error, show_pairs, write_json
+from labelgrove.cli.streams._console import say, say_error, say_warning, show_pairs, write_json
 from labelgrove.cli.streams._progress import ProgressLine, ShareLine, shown
 from labelgrove.cli.streams._source import LEARNING_ROWS, Source, rows
 from labelgrove.data import Examples
@@ -58,6 +58,8 @@ class Learning:
         Passes completed.
     stopped : bool
         True after Ctrl-C.
+    labelled : bool
+        Whether any example read has a label.
     """
 
     model: Model
@@ -67,6 +69,7 @@ class Learning:
     seconds: float = 0.0
     passes: int = 0
     stopped: bool = False
+    labelled: bool = True
 
     @property
     def n_labels(self) -> int:
@@ -142,6 +145,7 @@ def learn_from(
     if state.was_finished(checkpoints):
         return state
     state.resume(checkpoints)
+    state.labelled = False
     line = ProgressLine("learning", source.total, source.share_read)
     learnt, seen, threads = state.examples, 0, threads_of(model)
     begin = perf_counter() - state.seconds
@@ -158,6 +162,7 @@ def learn_from(
                 given = _given(state.model, batches, source.path, counting, skip=learnt - seen)
                 for batch, X in source.ahead(given, threads):
                     seen += batch.n_rows
+                    state.labelled = state.labelled or any(map(len, batch.labels))
                     if X is not None:
                         with held_back():
                             learn_batch(state, batch, X, source.path, predict=number == 1)
@@ -325,7 +330,10 @@ def new_record(page: str | None, known: Sequence[Any] = ()) -> StreamRecord | No
 
 def write_record(page: str | None, learning: Learning, model: str, data: str) -> None:
     """Write the page on the course of learning, if it was recorded."""
-    if page is None or not learning.record.examples:
+    if page is None:
+        return
+    if not learning.record.examples:
+        say_warning(f"{page}: not written, as nothing is predicted while this model learns")
         return
     source = "standard input" if data == "-" else Path(data).name
     vocabulary = learning.model.vocabulary_
@@ -348,7 +356,7 @@ def finish_learning(
             say_error("stopped by Ctrl-C before anything was learnt; no model was written")
             raise typer.Exit(INTERRUPTED)
         raise DataError("DATA contains no examples; no model was written")
-    if learning.n_labels == 0:
+    if learning.n_labels == 0 or not (learning.labelled or learning.stopped):
         raise DataError(
             f"{_numbers.counted(learning.examples, 'example')} read, but none has a label; "
             "no model was written"

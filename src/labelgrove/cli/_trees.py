@@ -193,7 +193,8 @@ def read_tree(path: str, *, named: bool = False) -> LabelTree:
         model = labelgrove.load(path)
         tree = getattr(model, "tree_", None)
         if not isinstance(tree, LabelTree):
-            raise ParameterError(f"{path}: a {type(model).__name__} has no label tree")
+            algorithm = getattr(model, "classifier_", model).algorithm
+            raise ParameterError(f"{path}: a model of {algorithm} has no label tree")
         return with_names(tree, model.vocabulary_) if named and model.vocabulary_ else tree
     try:
         text = file.read_text(encoding="utf-8")

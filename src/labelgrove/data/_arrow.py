@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -36,7 +37,7 @@ def read_parquet(
         a value of the wrong type.
     """
     parquet = optional("pyarrow.parquet", "reading Parquet", "arrow")
-    stream = resources.enter_context(Path(path).open("rb"))  # noqa: SIM115 - is entered
+    stream = _stream(path, resources)
     with _named(path, "Parquet"):
         file = parquet.ParquetFile(stream)
         names, rows = file.schema_arrow.names, file.metadata.num_rows
@@ -52,7 +53,7 @@ def read_arrow(
 ) -> Contents:
     """Open an Arrow (Feather) file, or a stream file of datasets; raises as `read_parquet`."""
     arrow = optional("pyarrow", "reading Arrow", "arrow")
-    stream = resources.enter_context(Path(path).open("rb"))  # noqa: SIM115 - is entered
+    stream = _stream(path, resources)
     with _named(path, "Arrow"):
         try:
             file = arrow.ipc.open_file(stream)
@@ -74,6 +75,14 @@ def read_arrow(
                 yield chosen.slice(start, _BATCH)
 
     return _contents(path, "Arrow", names, batches, columns, labels_required, None)
+
+
+def _stream(path: str, resources: ExitStack) -> Any:
+    """Open a file in Arrow, whose threads may outlive Python and must not free its objects."""
+    arrow = optional("pyarrow", "reading Arrow", "arrow")
+    with Path(path).open("rb"):  # raises the system's errors in Python's words
+        pass
+    return resources.enter_context(arrow.OSFile(os.fsencode(path)))
 
 
 def is_dataset(source: object) -> bool:

@@ -158,9 +158,9 @@ def labels_of(row: Mapping[str, Any], columns: Iterable[str], separator: str) ->
         elif isinstance(value, int) and not isinstance(value, bool):
             found[str(value)] = None
         elif value is not None:
+            kind = f"{value}, a decimal" if isinstance(value, float) else kind_of(value)
             raise RowError(
-                f"{name!r} is {kind_of(value)}; expected an array of strings or integers, or "
-                "one of them"
+                f"{name!r} is {kind}; expected an array of strings or integers, or one of them"
             )
     return tuple(found)
 
@@ -210,7 +210,7 @@ def _label(label: Any, place: int) -> str:
     if isinstance(label, Mapping) and isinstance(label.get("uri"), str):
         label = label["uri"]
     if isinstance(label, bool) or not isinstance(label, str | int):
-        kind = "not whole" if isinstance(label, float) else kind_of(label)
+        kind = f"{label}, a decimal" if isinstance(label, float) else kind_of(label)
         raise RowError(f"label {place} is {kind}; expected a string or an integer")
     if label == "":
         raise RowError(f"label {place} is an empty string; expected a name")

@@ -85,8 +85,10 @@ def convert(
     See `open_dataset`.
     """
     names, target = [os.fsdecode(path) for path in inputs], Path(os.fsdecode(output))
-    if not names or "-" in names:
+    if not names:
         raise ParameterError("inputs: expected files, at least one")
+    if "-" in names:
+        raise ParameterError("standard input cannot be converted; expected files")
     if target.exists() and not is_mapped(os.fsdecode(output)):
         raise ParameterError(f"output {target}: exists and is not a data set; expected a new name")
     _check_kinds(names, format, columns)

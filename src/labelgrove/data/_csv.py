@@ -37,15 +37,18 @@ def read_csv(
     csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE_BYTES))
     lines = decoded_lines(source)
     header = next(lines)
-    separator = columns.split_by(";")
     problem = None
     for delimiter in delimiters:
+        names = []
         try:
             names = _names(header, delimiter)
             text, labels = columns.of_text(names), columns.of_labels(names, labels_required)
         except RowError as error:
-            problem = problem or error
+            if problem is None or len(names) > 1:  # of this separator, if it separates something
+                problem = error
             continue
+        # Annif separates the URIs of this column by blanks.
+        separator = columns.split_by(" " if labels == ("subject_uris",) else ";")
         pieces = _pieces(source.path, lines, delimiter, names, text, labels, separator)
         return Contents(pieces, is_text=True, labels_are_int=False)
     raise FileFormatError(source.path, 1, f"in the line that names the columns {problem}") from None

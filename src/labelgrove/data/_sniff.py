@@ -42,6 +42,7 @@ _HEAD_BYTES = 1 << 16
 _LABEL = b"__label__"
 _FEATURE = rb"\d+:[-+.\d]\S*"
 _SVMLIGHT_ROW = re.compile(rb"#|" + _FEATURE + rb"(?:[ \t]|$)|[-+]\d+[ \t]+" + _FEATURE)
+_BRACKET = re.compile(rb"\s*\[\s*[^\[{\]\"\s]")  # of a text, not of an array of examples
 _ANNIF_ROW = re.compile(rb"[^\t]*\t[ \t]*<[^<>\s]+>(?:\s|$)")
 _XMLC_ROW = re.compile(rb"(?:\d+(?:,\d+)*)?(?:[ \t]+\d+(?::\S*)?)*[ \t]*")
 
@@ -105,7 +106,7 @@ def format_from_content(source: LineSource, *, labels_required: bool = True) -> 
         If the content does not look like any format.
     """
     head = source.peek(_HEAD_BYTES)
-    found = _looks_like(head)
+    found = _looks_like(head, all_lines=not labels_required)
     if found is None and not labels_required:
         found = "fasttext"
     if found is None:
@@ -124,16 +125,18 @@ def is_annif(source: LineSource) -> bool:
     return _ANNIF_ROW.match(first) is not None
 
 
-def _looks_like(head: bytes) -> str | None:
+def _looks_like(head: bytes, *, all_lines: bool) -> str | None:
+    """Return the format of the first line; with ``all_lines``, numbers must be in all lines."""
     whole_lines = head.rpartition(b"\n")[0] or head
     lines = [line.rstrip(b"\r") for line in whole_lines.split(b"\n")]
     first = next((line for line in lines if line.strip()), b" ")
-    if first.lstrip().startswith((b"{", b"[")):
+    if first.lstrip().startswith((b"{", b"[")) and not (all_lines and _BRACKET.match(first)):
         return "jsonl"
     if any(line.lstrip().startswith(_LABEL) for line in lines):
         return "fasttext"
     if _ANNIF_ROW.match(first):
         return "annif"
-    if _SVMLIGHT_ROW.match(first):
+    rows = [line for line in lines if line.strip()] if all_lines else [first]
+    if all(map(_SVMLIGHT_ROW.match, rows)):
         return "svmlight"
-    return "xmlc" if _XMLC_ROW.fullmatch(first) else None
+    return "xmlc" if all(map(_XMLC_ROW.fullmatch, rows)) else None

@@ -234,8 +234,8 @@ def _read(file: BinaryIO, path: str, *, mapped: bool, verify: bool) -> StoredMod
     length = int.from_bytes(file.read(8), "little")
     if length > min(size - 8, MAX_HEADER_BYTES):
         raise ModelFileError(
-            f"this is not a LabelGrove model, or is truncated: its first 8 bytes declare a header "
-            f"of {length} bytes, but {size - 8} follow (and {MAX_HEADER_BYTES} are allowed)"
+            "this is not a model of LabelGrove, or is truncated (its first 8 bytes declare a "
+            f"header of {length} bytes, but {size - 8} follow)"
         )
     start = 8 + length
     header, entries, sums = decode_header(file.read(length), size - start)

@@ -42,8 +42,8 @@ def read_vocabulary(
       ``alternative``, each a string or an object of language to string, ``notation`` and
       ``broader``. Without an id, the id of the label is its line number from 0, as in lbl.json of
       the Extreme Classification Repository, where ``title`` is the name.
-    - ``.ttl``, ``.nt``: SKOS, which needs rdflib. Concepts are sorted by IRI; those that are
-      ``owl:deprecated`` are omitted.
+    - ``.ttl``, ``.nt`` (not compressed): SKOS, which needs rdflib. Concepts are sorted by IRI;
+      those that are ``owl:deprecated`` are omitted.
 
     Parameters
     ----------
@@ -150,6 +150,8 @@ def _json_concept(row: Mapping[str, Any], order: int) -> Concept:
     preferred = {
         language: names[0] for language, names in _by_language(row, _LABELS).items() if names
     }
+    if not preferred and all(row.get(key) is None for key in _IDS):
+        raise RowError("there is neither an id nor a name; expected keys such as 'id' and 'label'")
     notation = row.get("notation")
     if not isinstance(notation, str | None):
         raise RowError(f"'notation' is {kind_of(notation)}; expected a string")

@@ -129,6 +129,8 @@ def tune_on(
             line.update(tuning.n_rows)
     if not tuning.n_rows:
         raise DataError(f"{source.path}: this file contains no examples to tune thresholds on")
+    if not tuning.positives().any():
+        raise DataError(f"{source.path}: no example has a label of the model; expected true labels")
     columns = {label: i for i, label in enumerate(model.classes_.tolist())}
     cells = excluded_cells(excluded, columns, (tuning.n_rows, len(columns)))
     if cells is not None:
