@@ -85,14 +85,7 @@ def kmeans_tree(
     [['cat', 'dog'], ['elm', 'oak']]
     """
     clustering = Clustering(
-        embeddings,
-        labels,
-        arity=arity,
-        max_leaf_size=max_leaf_size,
-        tolerance=tolerance,
-        max_iterations=max_iterations,
-        random_state=random_state,
-        n_jobs=n_jobs,
+        embeddings, labels, arity, max_leaf_size, tolerance, max_iterations, random_state, n_jobs
     )
     return clustering.named(*clustering.arrays())
 
@@ -120,7 +113,6 @@ class Clustering:
         self,
         embeddings: Any,
         labels: Iterable[Any] | None,
-        *,
         arity: int,
         max_leaf_size: int,
         tolerance: float,
@@ -251,14 +243,7 @@ def interpolated_tree(
     1.58
     """
     clustering = Clustering(
-        embeddings,
-        labels,
-        arity=arity,
-        max_leaf_size=max_leaf_size,
-        tolerance=tolerance,
-        max_iterations=max_iterations,
-        random_state=random_state,
-        n_jobs=n_jobs,
+        embeddings, labels, arity, max_leaf_size, tolerance, max_iterations, random_state, n_jobs
     )
     f = clustering_frequencies(frequencies, clustering.size, "frequencies")
     fano = f

@@ -177,14 +177,7 @@ def cost_tree(
     ([-1, 0, 0, 1, 1, 1], {2: 0, 3: 2, 4: 1, 5: 3})
     """
     clustering = Clustering(
-        embeddings,
-        labels,
-        arity=2,
-        max_leaf_size=1,
-        tolerance=tolerance,
-        max_iterations=max_iterations,
-        random_state=random_state,
-        n_jobs=n_jobs,
+        embeddings, labels, 2, 1, tolerance, max_iterations, random_state, n_jobs
     )
     per_block = real("block_cost", block_cost, 0.0, 1e9)
     even = real("smoothing", smoothing, 0.0, 1e6)

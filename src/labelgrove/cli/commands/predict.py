@@ -86,9 +86,9 @@ def predict(
     """Predict labels and their probabilities for DATA or for texts.
 
     Writes one line of JSON per example, in the order of DATA: {"labels": [...], "scores": [...]},
-    best first. If the model has a vocabulary, also "names", null for labels without one. Labels in
-    DATA are ignored; DATA may also be plain text, one text per line. MODEL may also be a project
-    of a service, such as http://localhost:8787#tickets.
+    best first. If the model has a vocabulary, also "names", null for labels without one. DATA needs
+    no labels, and may be plain text, one text per line. MODEL may also be a project of a service,
+    such as http://localhost:8787#tickets.
     """
     if (text is None) == (data is None):
         raise ParameterError("expected either DATA (- for standard input) or --text")
