@@ -7,7 +7,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from labelgrove import DataError, LearningInterrupted
+from labelgrove import DataError, LearningInterrupted, ParameterError
 from labelgrove.cli._application import Application
 
 runner = CliRunner()
@@ -43,6 +43,9 @@ def application(failure: Callable[[], BaseException | None]) -> typer.Typer:
             1,
             "error: m.lg: no space left on device\n",
         ),
+        (ParameterError("n_jobs=0: expected one"), 1, "error: --jobs 0: expected one\n"),
+        (ParameterError("dtype='int4': expected"), 1, "error: --dtype int4: expected\n"),
+        (ParameterError("arity=1: expected"), 1, "error: arity=1: expected\n"),
         (KeyboardInterrupt(), 130, "error: stopped by Ctrl-C\n"),
         (LearningInterrupted("stopped in row 7", 7), 130, "error: stopped in row 7\n"),
         (MemoryError(), 1, "error: out of memory\n"),

@@ -159,7 +159,7 @@ def test_a_model_for_prediction_is_smaller_and_predicts_the_same(
         (["--set", "tree=oak"], "tree='oak': expected a LabelTree"),
         (["--set", "n_jobs=2"], "option --jobs"),
         (["--format", "xls"], "xls"),
-        (["--jobs", "0"], "n_jobs=0"),
+        (["--jobs", "0"], "--jobs 0"),
     ],
 )
 def test_a_wrong_parameter_is_one_sentence(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,6 +34,26 @@ debugging: ContextVar[bool] = ContextVar("debugging", default=False)
 
 #: Set by ``--trust-pattern``: regular expressions in model files are trusted.
 trusting: ContextVar[bool] = ContextVar("trusting", default=False)
+
+
+#: Parameters of estimators that have their own option.
+OPTIONS = {
+    "n_jobs": "--jobs",
+    "random_state": "--seed",
+    "epochs": "--passes",
+    "n_trees": "--trees",
+}
+_NAMED = OPTIONS | {
+    "labels_per_row": "--labels",
+    "least_recall": "--recall",
+    "beam_width": "--beam",
+    "dtype": "--dtype",
+}
+_PARAMETER = re.compile(rf"^({'|'.join(_NAMED)})='?([^':]*)'?:")
+
+
+def _as_option(found: re.Match[str]) -> str:
+    return f"{_NAMED[found[1]]} {found[2]}:"
 
 
 @contextmanager
@@ -63,7 +84,7 @@ def _report(failure: BaseException) -> int:
         say_error(str(failure) or "stopped by Ctrl-C")
         return INTERRUPTED
     if isinstance(failure, LabelGroveError):
-        say_error(str(failure))
+        say_error(_PARAMETER.sub(_as_option, str(failure)))
         return FAILURE
     if isinstance(failure, MemoryError):
         say_error(f"out of memory{f': {failure}' if str(failure) else ''}")

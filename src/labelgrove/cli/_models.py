@@ -14,7 +14,7 @@ from typing import Any
 import labelgrove
 from labelgrove._errors import DataError, FileFormatError, ModelFileError, ParameterError
 from labelgrove._parameters import thread_count
-from labelgrove.cli._application import trusting
+from labelgrove.cli._application import OPTIONS, trusting
 from labelgrove.cli._options import Reading, parse_settings, settable
 from labelgrove.cli._trees import read_tree
 from labelgrove.cli.streams._numbers import counted
@@ -28,14 +28,6 @@ from labelgrove.vocabulary import Vocabulary
 
 #: Estimators by the name that ``--algorithm`` expects.
 ALGORITHMS = {estimator.algorithm: estimator for estimator in ESTIMATORS}
-
-#: Parameters of the estimator that have their own option.
-OPTIONS = {
-    "n_jobs": "--jobs",
-    "random_state": "--seed",
-    "epochs": "--passes",
-    "n_trees": "--trees",
-}
 
 #: Parameters of the text front end, written ``text.name``.
 TEXT_SETTINGS = [name for name in settable(TextFeatures) if name not in OPTIONS]

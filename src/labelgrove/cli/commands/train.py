@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from labelgrove._errors import ParameterError
+from labelgrove.cli._application import OPTIONS
 from labelgrove.cli._checkpoints import Checkpoints
 from labelgrove.cli._choice import AUTO, TRIAL, chosen_algorithm
 from labelgrove.cli._learning import (
@@ -22,7 +23,6 @@ from labelgrove.cli._learning import (
 )
 from labelgrove.cli._models import (
     ALGORITHMS,
-    OPTIONS,
     TEXT_SETTINGS,
     check_can_write,
     create_model,
