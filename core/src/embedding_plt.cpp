@@ -26,8 +26,9 @@ EmbeddingPlt::EmbeddingPlt(const EmbeddingOptions& options, LabelTree tree, bool
 
 void EmbeddingPlt::start_block(NodeId v) {
   const auto children = static_cast<std::uint32_t>(tree_[v].children.size());
-  const auto [dimension, softmax] = std::pair(options_.dimension, options_.softmax);
-  set_block(v, children == 0 ? nullptr : std::make_unique<VectorBlock>(children, dimension, softmax));
+  std::unique_ptr<VectorBlock> block;
+  if (children > 0) block = std::make_unique<VectorBlock>(children, options_.dimension, options_.softmax);
+  set_block(v, std::move(block));
 }
 
 void EmbeddingPlt::set_block(NodeId v, std::unique_ptr<VectorBlock> block) {

@@ -197,7 +197,7 @@ def test_official_propensities_and_those_of_other_parameters(run: Any, sparse: P
     assert found["psp@1"] in (pytest.approx((1 + 4 + 1) / 9), pytest.approx((4 + 4 + 1) / 9))
     file.write_text("1\n4\n")
     failed = run("eval", model, sparse, "--inverse-propensities", file, status=1)
-    assert "lacks the label 2" in failed.stderr
+    assert "inv_prop.txt: there is none for label 2" in failed.stderr
     file.write_text("1\n0.5\n")
     failed = run("eval", model, sparse, "--inverse-propensities", file, status=1)
     assert "inv_prop.txt:2: found '0.5'; expected a number of at least 1" in failed.stderr

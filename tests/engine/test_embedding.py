@@ -328,6 +328,16 @@ def test_compact_vectors_that_cannot_be_are_refused(name: str, change: Any, says
         _core.CompactEmbedding.load(given, {**arrays, name: change(arrays[name])}, True)
 
 
+def test_a_file_gets_no_more_space_than_it_fills() -> None:
+    """A small file may declare many dimensions: a terabyte here, for 2 000 labels."""
+    clf = EmbeddingClassifier(dimension=1, max_iter=1).fit(np.eye(2000, 1), list(range(2000)))
+    arrays = clf._learned.engine.save(False)
+    arrays |= {name: np.empty(0, arrays[name].dtype) for name in arrays if "feature." in name}
+    options = clf._learned.options.to_dict() | {"dimension": 10**8}
+    with pytest.raises(ValueError, match=r"'node.vector' is too short"):
+        _core.EmbeddingPlt.load(options, arrays, False)
+
+
 def test_competing_labels_share_what_there_is() -> None:
     clf = EmbeddingClassifier(dimension=4, loss="softmax", arity=3, max_leaf_size=3)
     clf.fit(np.eye(9), list("abcdefghi"))

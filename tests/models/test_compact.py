@@ -256,6 +256,23 @@ def test_bad_parameters_are_named(change: dict[str, Any], message: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "array", "message"),
+    [
+        ("tree.nodes", np.ones(1001, np.uint32), "must hold 1 to 1,000 trees"),
+        ("weights.scale", np.full(999, 3e38, np.float32), "finite numbers within range"),
+    ],
+)
+def test_what_would_cost_memory_or_overflow_is_refused_first(
+    name: str, array: Any, message: str, tmp_path: Path
+) -> None:
+    MODELS["batch"].fit(*data(0)).compact(dtype="int8").save(tmp_path / "copy.lg")
+    stored = read_model(tmp_path / "copy.lg")
+    write_model(tmp_path / "changed.lg", dict(stored.header), {**stored.arrays, name: array})
+    with pytest.raises(ModelFileError, match=message):
+        labelgrove.load(tmp_path / "changed.lg")
+
+
+@pytest.mark.parametrize(
     ("name", "at", "value", "message"),
     [
         ("counters", 2, 3, "type of weights"),

@@ -147,3 +147,19 @@ def test_wrong_parameters_are_named(given_: dict[str, Any], message: str) -> Non
 def test_wrong_embeddings_are_named(embeddings: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
         kmeans_tree(embeddings)
+
+
+def test_labels_without_ends_are_refused() -> None:
+    def none(kind: type) -> Any:
+        return np.empty(0, kind)
+
+    with pytest.raises(ValueError, match="the labels' arrays do not fit together"):
+        _core.label_vectors(
+            np.zeros(1, np.int64),
+            none(np.uint32),
+            none(np.float32),
+            4,
+            none(np.int64),
+            none(np.uint32),
+            1,
+        )

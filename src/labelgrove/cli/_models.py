@@ -190,8 +190,6 @@ def check_can_write(path: str) -> None:
             "found - as the output; expected a file, since the output replaces a whole file and "
             "cannot go to standard output"
         )
-    if not path:
-        raise ParameterError("the name of the output is empty; expected that of a file")
     target = Path(path)
     if target.is_symlink():
         target = Path(os.path.realpath(path))  # the file that will be replaced
@@ -203,8 +201,6 @@ def check_can_write(path: str) -> None:
         # The new file would replace the device or pipe itself.
         raise ParameterError(f"{path}: expected a regular file, since writing replaces it")
     folder = target.parent
-    if not folder.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "no such folder", os.fspath(folder))
     if not os.access(folder, os.W_OK) or (
         sys.platform != "win32" and not os.access(folder, os.X_OK)
     ):

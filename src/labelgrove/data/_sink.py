@@ -14,7 +14,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from labelgrove._errors import ParameterError
 from labelgrove.data._open import split_compression
 
 
@@ -25,8 +24,6 @@ def open_sink(path: str) -> Iterator[BinaryIO]:
     A file is created or replaced only when the block ends without error; otherwise nothing is
     left behind. Anything that is not a regular file (a pipe, a device) is written to directly.
     """
-    if not path:
-        raise ParameterError("the name is empty; expected that of a file")
     if path == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()

@@ -42,6 +42,8 @@ class Training:
         Parameters of the model of Jain et al. (2016).
     given : mapping of label to float, optional
         Known inverse propensities, used instead of the model.
+    source : str
+        What gives them, for errors.
     """
 
     counts: Mapping[Any, int]
@@ -49,6 +51,7 @@ class Training:
     A: float = 0.55
     B: float = 1.5
     given: Mapping[Any, float] | None = None
+    source: str = "the inverse propensities"
 
     @classmethod
     def of(cls, model: Any, A: float = 0.55, B: float = 1.5) -> Training | None:
@@ -75,7 +78,7 @@ class Training:
         assert self.given is not None
         if label not in self.given:
             raise DataError(
-                f"the inverse propensities lack label {label!r}; expected one for every label"
+                f"{self.source}: there is none for label {label!r}; expected one for every label"
             )
         return self.given[label]
 

@@ -124,13 +124,7 @@ def _training(model: Model, propensity: str | None, file: str | None) -> Trainin
     if file is not None:
         numbers = read_inverse_propensities(file).tolist()
         given = {label_of(model, i): number for i, number in enumerate(numbers)}
-        for label in model.classes_.tolist():
-            if label not in given:
-                raise DataError(
-                    f"{file}: lacks the label {label!r}; expected a line for every label of the "
-                    "model, which are numbers from 0"
-                )
-        return Training({}, 0, given=given)
+        return Training({}, 0, given=given, source=file)
     if propensity is None:
         return Training.of(model)
     try:

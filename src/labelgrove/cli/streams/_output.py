@@ -54,15 +54,17 @@ def check_outputs(command: str, parameters: Mapping[str, Any]) -> None:
 
     ``parameters`` are all of the command's, before anything is read.
     """
-    outputs = [parameters[name] for name in _OUTPUTS if parameters.get(name) not in (None, "", "-")]
+    outputs = [parameters[name] for name in _OUTPUTS if parameters.get(name) not in (None, "-")]
+    kept = {*parameters} - {*_OUTPUTS} - ({"model_file"} if command in _REPLACING else set())
     for output in outputs:
-        folder = Path(output).parent
+        if not output:
+            raise ParameterError("the name of the output is empty; expected that of a file")
+        folder = Path(os.path.realpath(output)).parent  # of the file that a link leads to
         if not folder.is_dir():
             raise FileNotFoundError(errno.ENOENT, "no such folder", os.fspath(folder))
-    kept = {*parameters} - {*_OUTPUTS} - ({"model_file"} if command in _REPLACING else set())
-    inputs = [file for name in kept for file in _files(parameters[name])] if outputs else []
-    for output in outputs:
-        if Path(output).is_file() and any(Path(output).samefile(file) for file in inputs):
+        if Path(output).is_file() and any(
+            Path(output).samefile(file) for name in kept for file in _files(parameters[name])
+        ):
             raise ParameterError(f"{output}: this output would overwrite an input file")
     if len({os.path.realpath(output) for output in outputs}) < len(outputs):
         raise ParameterError(f"{outputs[0]}: expected another file for each output")
