@@ -15,7 +15,7 @@ import pytest
 from labelgrove.service import _database, _log
 from labelgrove.service._batches import Batches
 from labelgrove.service._database import recover
-from labelgrove.service._events import Learnt, body_of, encoded
+from labelgrove.service._events import Learnt, Row, body_of, encoded
 from labelgrove.service._log import Addition, Log, now
 from labelgrove.service._problems import DamagedLog, Problem
 from service.kit import additions
@@ -45,6 +45,26 @@ def test_the_name_of_a_new_log_is_flushed_to_the_disk(
     assert flushed == [path.parent]
     written(path, 1)  # the file was there
     assert flushed == [path.parent]
+
+
+def test_events_are_read_only_once_they_are_counted(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between a commit and the new `head`, a reader must not meet events without their controls."""
+    log = Log(path)
+    log.append(additions(2)).result()
+    read: list[int] = []
+    count = log._count
+
+    def slow(row: Row) -> None:
+        read.append(len(log.read(0, 9)))
+        count(row)
+
+    monkeypatch.setattr(log, "_count", slow)
+    log.append(additions(4)[2:]).result()
+    assert read == [2, 3]
+    assert len(log.read(0, 9)) == 4
+    log.close()
 
 
 def test_what_waits_is_committed_together_and_in_order(path: Path) -> None:

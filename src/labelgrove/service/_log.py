@@ -122,13 +122,16 @@ class Log:
     # --- reading -------------------------------------------------------------------------------
 
     def read(self, after: int, limit: int) -> list[Row]:
-        """Return at most `limit` events after a sequence number.
+        """Return at most `limit` events after a sequence number, none beyond `head`.
+
+        The database may already hold later ones, whose `controls` are not known yet.
 
         Raises
         ------
         DamagedLog
             If one of them is damaged.
         """
+        limit = max(0, min(limit, self.head - after))
         with self._reading, refusing_damage(self.path):
             return events_after(self._reader, self.path, after, limit)
 
