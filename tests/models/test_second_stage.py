@@ -67,6 +67,17 @@ def first_of(clf: Any) -> Any:
     return plain.fit(X, Y)
 
 
+def test_the_predictions_grow_as_the_logarithm_of_a_long_stream() -> None:
+    X, y = np.eye(2, dtype=np.float32)[np.arange(8192) % 2], ["odd", "even"] * 4096
+    clf, seen = OnlinePLTClassifier(second_stage="calibrate"), []
+    for _ in range(6):
+        seen.append(clf.partial_fit(X, y).second_stage_["examples"])
+    spacings = [max(min(1 + n // 512, 4), n // 2048) for n in range(6 * 8192)]
+    due = np.cumsum([n % since == 0 for n, since in enumerate(spacings)])
+    assert seen == due[8191::8192].tolist()
+    assert seen[5] - seen[2] == pytest.approx(2048 * np.log(2), rel=0.05)
+
+
 @pytest.mark.parametrize("kind", ["online", "batch"])
 def test_the_best_labels_are_ranked_as_the_twin_ranks_them(
     kind: str, request: pytest.FixtureRequest

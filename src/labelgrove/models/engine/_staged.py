@@ -26,8 +26,10 @@ BUDGET = 512
 _PREFIX = "stage."
 _STAGE = _PREFIX + "numbers"
 
-_DENSE, _SPARSEST = 512, 4
-"""All of the first examples are predicted before they are learnt; later fewer, at last one in 4."""
+_DENSE, _EVERY, _LATEST = 512, 4, 2048
+"""All of the first examples are predicted before they are learnt, later fewer, down to one in
+`_EVERY`; in a long stream one in n / `_LATEST` of n examples, so that their number grows as ln n.
+"""
 
 _NOTHING = np.empty((0, CANDIDATES), np.uint32), np.empty((0, CANDIDATES), np.float32)
 
@@ -132,7 +134,7 @@ class StagedEngine:
             return
         for row in range(begin, end):
             number = self.met + row - begin
-            since = min(1 + number // _DENSE, _SPARSEST)
+            since = max(min(1 + number // _DENSE, _EVERY), number // _LATEST)
             if number % since == 0:
                 yield row, (number / (number + since)) ** 2
 
