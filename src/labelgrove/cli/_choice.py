@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from labelgrove._errors import DataError, ParameterError
+from labelgrove._errors import ParameterError
 from labelgrove.cli._models import ALGORITHMS, Model, inputs_of
 from labelgrove.cli.streams._console import say
 from labelgrove.cli.streams._source import Source, joined, rows
@@ -74,8 +74,6 @@ def _sample(source: Source, size: int, seed: int) -> Examples:
         keys = np.append(keys, random.random(part.n_rows))
         chosen = np.sort(np.argsort(keys)[:size])
         kept, keys = [rows(joined([*kept, part]), chosen)], keys[chosen]
-    if not kept:
-        raise DataError(f"{source.path}: this file contains no examples")
     return kept[0]
 
 

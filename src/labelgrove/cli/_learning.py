@@ -203,8 +203,6 @@ def _read(model: Model, source: Source, line: ProgressLine) -> tuple[Any, Any]:
     """Read all examples; return the model's inputs and their labels."""
     if not isinstance(model, TextClassifier):
         examples = source.whole(line.update)
-        if examples is None:
-            return None, []
         return inputs_of(model, examples, source.path), examples.labels
     parts: list[Any] = []
     labels: list[Any] = []
@@ -213,7 +211,7 @@ def _read(model: Model, source: Source, line: ProgressLine) -> tuple[Any, Any]:
         parts.append(X)
         labels += batch.labels
         line.update(len(labels))
-    if parts and isinstance(parts[0], CountedTexts):
+    if isinstance(parts[0], CountedTexts):
         return CountedTexts.of(parts), labels
     return [text for part in parts for text in part], labels
 

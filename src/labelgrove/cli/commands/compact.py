@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from labelgrove._errors import DataError, ParameterError
+from labelgrove._errors import ParameterError
 from labelgrove._parameters import size_from
 from labelgrove.cli._models import (
     Model,
@@ -101,8 +101,6 @@ def compact(
 def _examples(model: Model, data: str, reading: Reading, limit: int | None) -> tuple[Any, Any]:
     with Source(data, reading=reading_for(model, reading), limit=limit) as source:
         examples = source.whole()
-        if examples is None:
-            raise DataError(f"{data}: this file contains no examples")
         return inputs_of(model, examples, source.path), targets_of(model, examples, source.path)
 
 

@@ -12,7 +12,7 @@ from rich.console import Group
 from rich.table import Table
 
 from labelgrove._cuts import Cut
-from labelgrove._errors import DataError, ParameterError
+from labelgrove._errors import ParameterError
 from labelgrove.cli._models import Model, inputs_of, load_model, reading_for
 from labelgrove.cli._options import (
     AS_FOUND,
@@ -168,8 +168,6 @@ def _observed(
             yield inputs_of(model, chunk, source.path), chunk.labels
             done += chunk.n_rows
             line.update(done)
-        if not done:
-            raise DataError(f"{source.path}: this file contains no examples to measure on")
 
     with shown(line):
         found = observe(

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from labelgrove._errors import DataError
 from labelgrove.cli._models import Model, check_can_write, inputs_of, load_model, reading_for
 from labelgrove.cli._options import (
     AS_FOUND,
@@ -96,6 +95,4 @@ def _read(
         line = ProgressLine("reading", source.total, source.share_read)
         with shown(line):
             examples = source.whole(line.update)
-    if examples is None:
-        raise DataError(f"{data}: this file contains no examples to measure on")
     return [inputs_of(model, examples, data) for model in models], list(examples.labels)

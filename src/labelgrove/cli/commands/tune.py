@@ -127,8 +127,6 @@ def tune_on(
         for chunk in source.chunks():
             show_examples(tuning, model, inputs_of(model, chunk, source.path), chunk.labels)
             line.update(tuning.n_rows)
-    if not tuning.n_rows:
-        raise DataError(f"{source.path}: this file contains no examples to tune thresholds on")
     if not tuning.positives().any():
         raise DataError(f"{source.path}: no example has a label of the model; expected true labels")
     columns = {label: i for i, label in enumerate(model.classes_.tolist())}

@@ -133,8 +133,8 @@ class Source:
         finally:
             thread.shutdown(cancel_futures=True)
 
-    def whole(self, progress: Callable[[int], None] | None = None) -> Examples | None:
-        """Read all examples; return None if there are none. A mapped data set stays on disk.
+    def whole(self, progress: Callable[[int], None] | None = None) -> Examples:
+        """Read all examples. A mapped data set stays on disk.
 
         ``progress`` is called with the number of examples read so far.
         """
@@ -154,7 +154,7 @@ class Source:
             done += part.n_rows
             if progress is not None:
                 progress(done)
-        return joined(parts) if parts else None
+        return joined(parts)
 
     def _open(self) -> ExampleReader:
         reader = open_examples(
@@ -190,11 +190,8 @@ class Source:
     def _shuffled_chunks(self) -> Iterator[Examples]:
         assert self._random is not None
         if self._kept is None:
-            parts = list(self._file_chunks())
+            self._kept = joined(list(self._file_chunks()))
             self._files.close()
-            if not parts:
-                return
-            self._kept = joined(parts)
         order = self._random.permutation(self._kept.n_rows)
         for start in range(0, len(order), self._chunk_rows):
             yield rows(self._kept, order[start : start + self._chunk_rows])
