@@ -44,6 +44,13 @@ class WithoutGil {
   PyThreadState* state_;
 };
 
+// The result of work() done without the interpreter's lock.
+template <typename Work>
+auto without_gil(Work&& work) {
+  const WithoutGil released;
+  return work();
+}
+
 template <typename T>
 using In = nb::ndarray<const T, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 

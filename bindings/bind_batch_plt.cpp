@@ -82,11 +82,7 @@ nb::dict train(const nb::dict& options, const nb::list& trees, LabelId label_cou
   const Data data(options, label_trees, label_count, indptr, ids, values, label_indptr, labels, example_costs,
                   label_costs);
   const TrainingOptions training = training_options_from(options);
-  std::vector<CompactedBlock> blocks;
-  {
-    const WithoutGil without_gil;
-    blocks = train_blocks(training, label_trees, data.set(), threads, progress);
-  }
+  const auto blocks = without_gil([&] { return train_blocks(training, label_trees, data.set(), threads, progress); });
   std::vector<const LabelTree*> learnt;
   for (const LabelTree& tree : label_trees) learnt.push_back(&tree);
   return saved_by([&](ArrayWriter& out) { write_blocks(learnt, data.set().size, WeightType::float32, blocks, out); });
@@ -138,11 +134,8 @@ nb::dict train_some(const nb::dict& options, const nb::tuple& tree, const In<Nod
                   label_costs);
   const TrainingOptions training = training_options_from(options);
   PythonRoom room(make_room);
-  std::vector<CompactedBlock> blocks;
-  {
-    const WithoutGil without_gil;
-    blocks = train_nodes(training, own, view(nodes), data.set(), threads, progress, &room);
-  }
+  const auto blocks =
+      without_gil([&] { return train_nodes(training, own, view(nodes), data.set(), threads, progress, &room); });
   return saved_by([&](ArrayWriter& out) { write_blocks(blocks, out); });
 }
 

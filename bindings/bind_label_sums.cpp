@@ -5,6 +5,7 @@
 #include "arrays.hpp"
 #include "dict_archive.hpp"
 #include "labelgrove/label_sums.hpp"
+#include "model_archive.hpp"
 #include "predictions.hpp"
 #include "register.hpp"
 #include "rows.hpp"
@@ -54,13 +55,7 @@ void register_label_sums(nb::module_& module) {
           "load",
           [](const nb::dict& arrays, std::uint64_t max_bytes) { return LabelSums(DictReader(arrays), max_bytes); },
           nb::arg("arrays"), nb::arg("max_bytes") = 0)
-      .def("save",
-           [](const LabelSums& self) {
-             nb::dict arrays;
-             DictWriter writer(arrays);
-             self.save(writer);
-             return arrays;
-           })
+      .def("save", [](const LabelSums& self) { return saved_by([&](ArrayWriter& out) { self.save(out); }); })
       .def("add", &add, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
            nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("begin"), nb::arg("end"),
            nb::arg("weights").none())

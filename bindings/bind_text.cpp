@@ -11,6 +11,7 @@
 #include "dict_archive.hpp"
 #include "labelgrove/text_features.hpp"
 #include "labelgrove/text_words.hpp"
+#include "model_archive.hpp"
 #include "register.hpp"
 #include "rows.hpp"
 
@@ -97,36 +98,20 @@ void register_text(nb::module_& module) {
             return TextFeatures(options_from(options), DictReader(arrays));
           },
           nb::arg("options"), nb::arg("arrays"))
-      .def("save",
-           [](const TextFeatures& self) {
-             nb::dict arrays;
-             DictWriter writer(arrays);
-             self.save(writer);
-             return arrays;
-           })
+      .def("save", [](const TextFeatures& self) { return saved_by([&](ArrayWriter& out) { self.save(out); }); })
       .def_prop_ro("documents", &TextFeatures::documents)
       .def(
           "count",
           [](const TextFeatures& self, const nb::list& given, unsigned threads) {
             const Texts texts(given);
-            TextRows rows;
-            {
-              const WithoutGil without_gil;
-              rows = self.count(texts.views(), threads);
-            }
-            return as_tuple(std::move(rows));
+            return as_tuple(without_gil([&] { return self.count(texts.views(), threads); }));
           },
           nb::arg("texts"), nb::arg("threads"), "Rows (indptr, ids, values) of raw counts.")
       .def(
           "transform",
           [](const TextFeatures& self, const nb::list& given, unsigned threads) {
             const Texts texts(given);
-            TextRows rows;
-            {
-              const WithoutGil without_gil;
-              rows = self.transform(texts.views(), threads);
-            }
-            return as_tuple(std::move(rows));
+            return as_tuple(without_gil([&] { return self.transform(texts.views(), threads); }));
           },
           nb::arg("texts"), nb::arg("threads"))
       .def(
@@ -148,12 +133,7 @@ void register_text(nb::module_& module) {
               held.push_back(std::apply([](const auto&... one) { return std::make_unique<Rows>(one...); }, arrays));
               counts.push_back(*held.back());
             }
-            TextRows rows;
-            {
-              const WithoutGil without_gil;
-              rows = self.weighted(counts, as_next, threads);
-            }
-            return as_tuple(std::move(rows));
+            return as_tuple(without_gil([&] { return self.weighted(counts, as_next, threads); }));
           },
           nb::arg("counts"), nb::arg("as_next"), nb::arg("threads"),
           "Weighted rows of counts, all parts concatenated, as documents already counted or as the next ones.")
@@ -162,12 +142,7 @@ void register_text(nb::module_& module) {
           [](TextFeatures& self, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
              unsigned threads) {
             const Counted counts(indptr, ids, values, self.options().columns);
-            TextRows rows;
-            {
-              const WithoutGil without_gil;
-              rows = self.learn(counts, threads);
-            }
-            return as_tuple(std::move(rows));
+            return as_tuple(without_gil([&] { return self.learn(counts, threads); }));
           },
           nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("threads"));
   module.def(

@@ -68,11 +68,8 @@ void register_trees(nb::module_& module) {
         const Rows rows(indptr, ids, values);
         const RowLabels of_labels(ends, examples, ends.size() - 1);
         if (rows.dense()) throw std::invalid_argument("expected sparse rows");
-        LabelVectors vectors;
-        {
-          const WithoutGil without_gil;
-          vectors = label_vectors(rows, dimension, of_labels.ends(), of_labels.all(), threads);
-        }
+        auto vectors =
+            without_gil([&] { return label_vectors(rows, dimension, of_labels.ends(), of_labels.all(), threads); });
         return nb::make_tuple(to_array(std::move(vectors.indptr)), to_array(std::move(vectors.ids)),
                               to_array(std::move(vectors.values)));
       },
@@ -88,11 +85,8 @@ void register_trees(nb::module_& module) {
         if (!fixed) vectors.take_ids(dimension);
         const Interpolation interpolation = interpolation_from(options, frequencies, fano_frequencies, vectors.size());
         const ClusteringOptions clustering = options_from(options);
-        ClusterTree tree;
-        {
-          const WithoutGil without_gil;
-          tree = cluster_labels(vectors, dimension, interpolation, clustering, threads);
-        }
+        const auto tree =
+            without_gil([&] { return cluster_labels(vectors, dimension, interpolation, clustering, threads); });
         return to_tuple(tree);
       },
       nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("dimension"),
@@ -110,11 +104,7 @@ void register_trees(nb::module_& module) {
         if (std::ranges::any_of(rows.all(), [&](LabelId label) { return label >= tree.labels.size(); })) {
           throw std::invalid_argument("a label is not in the tree");
         }
-        std::vector<double> visits;
-        {
-          const WithoutGil without_gil;
-          visits = visits_of(tree, {rows.ends(), rows.all(), view(frequencies)});
-        }
+        const auto visits = without_gil([&] { return visits_of(tree, {rows.ends(), rows.all(), view(frequencies)}); });
         return to_array(std::span<const double>(visits));
       },
       nb::arg("parents").noconvert(), nb::arg("labels").noconvert(), nb::arg("indptr").noconvert(),
@@ -125,11 +115,7 @@ void register_trees(nb::module_& module) {
       [](const In<std::int64_t>& parents, const In<LabelId>& labels, const In<double>& visits, double block_cost) {
         const ClusterTree tree = tree_from(parents, labels);
         if (visits.size() != tree.parents.size()) throw std::invalid_argument("expected the visits of every node");
-        ClusterTree reduced;
-        {
-          const WithoutGil without_gil;
-          reduced = cheapest_reduction(tree, view(visits), block_cost);
-        }
+        const auto reduced = without_gil([&] { return cheapest_reduction(tree, view(visits), block_cost); });
         return to_tuple(reduced);
       },
       nb::arg("parents").noconvert(), nb::arg("labels").noconvert(), nb::arg("visits").noconvert(),

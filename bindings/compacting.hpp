@@ -4,10 +4,10 @@
 #include <cstdint>
 
 #include "arrays.hpp"
-#include "dict_archive.hpp"
 #include "held.hpp"
 #include "label_tree_search.hpp"
 #include "labelgrove/compact_plt.hpp"
+#include "model_archive.hpp"
 
 namespace labelgrove::bindings {
 
@@ -19,13 +19,12 @@ void bind_compacting(nb::class_<Held<Engine>>& engine) {
       .def(
           "compact",
           [](const Model& self, std::uint8_t dtype, float threshold) {
-            nb::dict out;
-            DictWriter writer(out);
             const Compaction how{static_cast<WeightType>(dtype), threshold};
             const Engine& whole = self.whole();
-            if constexpr (requires { whole.write_compact(how, writer); }) whole.write_compact(how, writer);
-            else write_compact(views_of(whole), whole.examples_seen(), how, writer);
-            return out;
+            return saved_by([&](ArrayWriter& out) {
+              if constexpr (requires { whole.write_compact(how, out); }) whole.write_compact(how, out);
+              else write_compact(views_of(whole), whole.examples_seen(), how, out);
+            });
           },
           nb::arg("dtype"), nb::arg("threshold"))
       .def(

@@ -104,8 +104,6 @@ class TakenRows {
   TakenRows& operator=(const TakenRows&) = delete;
 
   bool dense() const { return rows_.dense(); }
-  // The number of features of dense rows.
-  std::uint32_t width() const { return static_cast<std::uint32_t>(rows_.ids.size()); }
   // The number of rows in the arrays.
   std::size_t total() const { return rows_.size(); }
   // REQUIRES: begin <= row < end.

@@ -269,33 +269,19 @@ void EmbeddingPlt::remember(const Example& example) {
 void EmbeddingPlt::save_memory(ArrayWriter& out) const {
   if (options_.replay == 0) return;
   out.u64("memory.reached", 1)[0] = memory_.reached();
-  auto counts = out.u32("memory.labels", memory_.size());
-  std::size_t labels = 0;
-  const auto ids = std::make_shared<std::vector<ExampleId>>();
-  for (std::size_t i = 0; i < memory_.size(); ++i) {
-    counts[i] = static_cast<std::uint32_t>(memory_.positives(i).size());
-    labels += counts[i];
-    ids->push_back(memory_.example(i));
-  }
-  auto next = out.u32("memory.label", labels).begin();
-  for (std::size_t i = 0; i < memory_.size(); ++i) next = std::ranges::copy(memory_.positives(i), next).out;
-  save_examples(out, ids, examples_);
+  save_remembered(out, "memory", memory_, examples_);
 }
 
 void EmbeddingPlt::load_memory(const ArrayReader& saved, bool check_only) {
   if (options_.replay == 0) return;
   const auto reached = saved.u64("memory.reached");
   require(reached.size() == 1 && reached[0] <= kMostExamples, "array 'memory.reached' must hold a count");
-  Pieces counts("memory.labels", saved.u32("memory.labels"));
-  Pieces labels("memory.label", saved.u32("memory.label"));
-  const std::size_t known = load_examples(saved, [&](const Features& x, float weight) {
-    const auto positives = labels.take(counts.one());
-    require(std::ranges::all_of(positives, [this](LabelId label) { return label < tree_.label_count(); }),
+  const auto take = [&](const Features& x, float weight, std::span<const LabelId> labels) {
+    require(std::ranges::all_of(labels, [this](LabelId label) { return label < tree_.label_count(); }),
             "array 'memory.label': a label does not exist");
-    if (!check_only) memory_.append(examples_.add(x, 1.0, weight), positives);
-  });
-  counts.finish();
-  labels.finish();
+    if (!check_only) memory_.append(examples_.add(x, 1.0, weight), labels);
+  };
+  const std::size_t known = load_remembered(saved, "memory", take);
   const std::uint64_t most = options_.replay_memory == 0 ? reached[0] : options_.replay_memory;
   require(known == std::min(reached[0], most), "the number of remembered examples is wrong");
   memory_.restore(reached[0]);

@@ -16,8 +16,6 @@ constexpr double kEqual = 1e-9;
 // The objective falls with every change of sides, so the loop ends, usually soon.
 constexpr int kMostChanges = 100;
 
-double log_loss(double margin) { return std::max(0.0, -margin) + fixed_log1p(fixed_exp(-std::fabs(margin))); }
-
 }  // namespace
 
 FastxmlSplitter::FastxmlSplitter(const ForestOptions& options, const ForestTrainingSet& data)

@@ -22,10 +22,6 @@ double violation(double weight, double gradient) {
   return std::max(0.0, std::fabs(gradient) - 1.0);
 }
 
-double log_loss(double margin) {
-  return margin > 0.0 ? fixed_log1p(fixed_exp(-margin)) : fixed_log1p(fixed_exp(margin)) - margin;
-}
-
 }  // namespace
 
 void L1Logistic::solve(const SparseColumns& x, std::span<const std::int8_t> sides, std::span<const double> costs,

@@ -41,13 +41,7 @@ double LomSearcher::climb() {
     reached.next = node.parent;
     rest += reached.weight * reached.mass;
   }
-  std::ranges::sort(parts_, {}, &Part::label);
-  std::size_t kept = 0;
-  for (const Part& part : parts_) {
-    if (kept > 0 && parts_[kept - 1].label == part.label) parts_[kept - 1].score += part.score;
-    else parts_[kept++] = part;
-  }
-  parts_.resize(kept);
+  add_up(parts_);
   return rest;
 }
 
@@ -77,12 +71,12 @@ void LomSearcher::top_k(const Features& x, std::size_t k, std::vector<Scored>& f
     rest = climb();
     if (parts_.size() < k) continue;
     scores_.clear();
-    for (const Part& part : parts_) scores_.push_back(part.score);
+    for (const Share& part : parts_) scores_.push_back(part.share);
     std::ranges::nth_element(scores_, scores_.begin() + static_cast<std::ptrdiff_t>(k - 1), std::greater<>());
     worst = scores_[k - 1];
   }
-  for (const Part& part : parts_) {
-    if (part.score + rest >= worst * kNearly)
+  for (const Share& part : parts_) {
+    if (part.share + rest >= worst * kNearly)
       found.push_back({part.label, static_cast<float>(probability(part.label))});
   }
   const std::size_t kept = std::min(k, found.size());
@@ -98,9 +92,9 @@ void LomSearcher::above_threshold(const Features& x, std::vector<Scored>& found)
   double rest = 1.0;
   const auto lowest = static_cast<double>(scope_.lowest_threshold());
   while (rest > 0.0 && rest >= lowest * kNearly) rest = climb();
-  for (const Part& part : parts_) {
+  for (const Share& part : parts_) {
     const float threshold = scope_.threshold(part.label);
-    if (part.score + rest < static_cast<double>(threshold) * kNearly) continue;
+    if (part.share + rest < static_cast<double>(threshold) * kNearly) continue;
     const auto exact = static_cast<float>(probability(part.label));
     if (exact >= threshold) found.push_back({part.label, exact});
   }

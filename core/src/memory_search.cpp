@@ -60,15 +60,9 @@ void MemorySearcher::score(const Features& x) {
       if (scope_.open(label)) parts_.push_back({label, vote.share});
     }
   }
-  std::ranges::stable_sort(parts_, {}, &Part::label);
-  std::size_t kept = 0;
-  for (const Part& part : parts_) {
-    if (kept > 0 && parts_[kept - 1].label == part.label) parts_[kept - 1].share += part.share;
-    else parts_[kept++] = part;
-  }
-  parts_.resize(kept);
+  add_up(parts_);
   near_.clear();
-  for (const Part& part : parts_) {
+  for (const Share& part : parts_) {
     double share = part.share;
     if (tree_.options().classifiers) {
       ++stats_.classifiers;
@@ -87,7 +81,7 @@ void MemorySearcher::merge(std::vector<Scored>& found, Enough&& enough) {
   auto frequent = tree_.by_frequency().begin();
   const auto last = tree_.by_frequency().end();
   const auto skipped = [this](LabelId label) {
-    return !scope_.open(label) || std::ranges::binary_search(parts_, label, {}, &Part::label);
+    return !scope_.open(label) || std::ranges::binary_search(parts_, label, {}, &Share::label);
   };
   for (std::size_t i = 0;;) {
     while (frequent != last && skipped(frequent->second)) ++frequent;

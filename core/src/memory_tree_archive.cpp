@@ -35,20 +35,9 @@ void MemoryTree::save_leaves(ArrayWriter& out) const {
   auto sizes = out.u32("node.entries", nodes_.size());
   std::ranges::transform(nodes_, sizes.begin(),
                          [](const Node& node) { return static_cast<std::uint32_t>(node.entries.size()); });
-  const std::size_t n = remembered_.size();
-  auto entries = out.u32("leaf.entry", n);
+  auto entries = out.u32("leaf.entry", remembered_.size());
   for (auto next = entries.begin(); const Node& node : nodes_) next = std::ranges::copy(node.entries, next).out;
-  auto counts = out.u32("entry.labels", n);
-  auto examples = std::make_shared<std::vector<ExampleId>>();
-  std::size_t labels = 0;
-  for (std::size_t entry = 0; entry < n; ++entry) {
-    counts[entry] = static_cast<std::uint32_t>(remembered_.positives(entry).size());
-    labels += counts[entry];
-    examples->push_back(remembered_.example(entry));
-  }
-  auto next = out.u32("entry.label", labels).begin();
-  for (std::size_t entry = 0; entry < n; ++entry) next = std::ranges::copy(remembered_.positives(entry), next).out;
-  save_examples(out, std::move(examples), examples_);
+  save_remembered(out, "entry", remembered_, examples_);
 }
 
 MemoryTree::MemoryTree(const MemoryTreeOptions& options, const ArrayReader& saved, bool for_prediction, bool check_only)
@@ -107,20 +96,15 @@ void MemoryTree::load_seen(const ArrayReader& saved, std::uint64_t examples) {
 }
 
 void MemoryTree::load_leaves(const ArrayReader& saved, std::uint64_t reached, bool check_only) {
-  Pieces counts("entry.labels", saved.u32("entry.labels"));
-  Pieces labels("entry.label", saved.u32("entry.label"));
-  const std::size_t known = load_examples(saved, [&](const Features& x, float weight) {
-    const auto its = labels.take(counts.one());
-    std::vector<LabelId> sorted(its.begin(), its.end());
+  const auto take = [&](const Features& x, float weight, std::span<const LabelId> labels) {
+    std::vector<LabelId> sorted(labels.begin(), labels.end());
     std::ranges::sort(sorted);
     require(std::ranges::adjacent_find(sorted) == sorted.end() &&
-                std::ranges::all_of(its, [this](LabelId label) { return known_.knows(label); }),
+                std::ranges::all_of(labels, [this](LabelId label) { return known_.knows(label); }),
             "a label of a remembered example is not known, or is given twice");
-    if (check_only) return;
-    remembered_.append(examples_.add(x, 1.0, weight), its);
-  });
-  counts.finish();
-  labels.finish();
+    if (!check_only) remembered_.append(examples_.add(x, 1.0, weight), labels);
+  };
+  const std::size_t known = load_remembered(saved, "entry", take);
   const std::uint64_t most = max_examples_ == 0 ? reached : std::min(reached, max_examples_);
   require(known == most, "the number of remembered examples is wrong");
   remembered_.restore(reached);

@@ -356,6 +356,32 @@ std::size_t load_examples(const ArrayReader& saved, const std::function<void(con
   return dense.size();
 }
 
+void save_remembered(ArrayWriter& out, const std::string& prefix, const ReplayMemory& memory,
+                     const ExampleStore& examples) {
+  auto counts = out.u32(prefix + ".labels", memory.size());
+  auto ids = std::make_shared<std::vector<ExampleId>>();
+  std::size_t labels = 0;
+  for (std::size_t i = 0; i < memory.size(); ++i) {
+    counts[i] = static_cast<std::uint32_t>(memory.positives(i).size());
+    labels += counts[i];
+    ids->push_back(memory.example(i));
+  }
+  auto next = out.u32(prefix + ".label", labels).begin();
+  for (std::size_t i = 0; i < memory.size(); ++i) next = std::ranges::copy(memory.positives(i), next).out;
+  save_examples(out, std::move(ids), examples);
+}
+
+std::size_t load_remembered(const ArrayReader& saved, const std::string& prefix,
+                            const std::function<void(const Features&, float, std::span<const LabelId>)>& take) {
+  Pieces counts(prefix + ".labels", saved.u32(prefix + ".labels"));
+  Pieces labels(prefix + ".label", saved.u32(prefix + ".label"));
+  const std::size_t known =
+      load_examples(saved, [&](const Features& x, float weight) { take(x, weight, labels.take(counts.one())); });
+  counts.finish();
+  labels.finish();
+  return known;
+}
+
 void save_memories(ArrayWriter& out, std::span<const NodeId> nodes, const NodeLearners& learners) {
   std::size_t entries = 0;
   std::size_t positives = 0;

@@ -23,4 +23,14 @@ bool Side::can_be(double slope, double curvature) {
   return slope >= kLeastSlope && slope <= kMostSlope && curvature >= Side().curvature_ && std::isfinite(curvature);
 }
 
+void add_up(std::vector<Share>& shares) {
+  std::ranges::stable_sort(shares, {}, &Share::label);
+  std::size_t kept = 0;
+  for (const Share& one : shares) {
+    if (kept > 0 && shares[kept - 1].label == one.label) shares[kept - 1].share += one.share;
+    else shares[kept++] = one;
+  }
+  shares.resize(kept);
+}
+
 }  // namespace labelgrove

@@ -56,4 +56,9 @@ inline double fixed_log1p(double x) {
 // x to the power of y. REQUIRES: x >= 0.
 inline double fixed_pow(double x, double y) { return y == 0.0 ? 1.0 : fixed_exp(y * fixed_log(x)); }
 
+// log(1 + exp(-margin)), the logistic loss.
+inline double log_loss(double margin) {
+  return (margin < 0.0 ? -margin : 0.0) + fixed_log1p(fixed_exp(-std::fabs(margin)));
+}
+
 }  // namespace labelgrove

@@ -1,9 +1,7 @@
 // Prediction with a LOMtree: the class frequencies of the leaf that an example reaches, or of its most probable leaves.
 //
-// On the paper's single path an example goes right if the margin m is above 0. For several leaves, it goes right with
-// probability sigma(slope m), where each node has learnt its own slope. The most probable leaves are found by a
-// best-first search that goes down to a leaf before it returns to the best node left aside, and visits no more nodes
-// than a multiple of the logarithm of their number. Leaves are weighted by their probabilities, scaled to sum to 1.
+// On the paper's single path an example goes right if the margin m is above 0. For several leaves it goes right with
+// probability sigma(slope m), and those that LeafSearch finds are weighted by their probabilities.
 //
 // Frequencies are smoothed: every node counts another half example, divided among the classes according to their
 // smoothed frequencies at the parent. Every class therefore has a probability, and classes seen at a leaf come first.
@@ -44,10 +42,6 @@ class LomSearcher {
     NodeId next;  // kNone above the root
     double mass;  // the part left for `next` and the nodes above it
   };
-  struct Part {
-    LabelId label;
-    double score;
-  };
 
   void find_leaves(const Features& x);
   double climb();
@@ -58,7 +52,7 @@ class LomSearcher {
   LeafSearch<LomTree> search_;
   Workspace work_;
   std::vector<Reached> reached_;  // most probable first
-  std::vector<Part> parts_;       // by label: the part of its probability from the nodes climbed so far
+  std::vector<Share> parts_;      // by label: the part of its probability from the nodes climbed so far
   std::vector<double> scores_;    // of parts_
 };
 

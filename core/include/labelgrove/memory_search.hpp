@@ -50,10 +50,6 @@ class MemorySearcher {
     std::uint32_t entry;
     double share;
   };
-  struct Part {
-    LabelId label;
-    double share;
-  };
 
   void score(const Features& x);
   float prior(LabelId label) const;
@@ -69,7 +65,7 @@ class MemorySearcher {
   Nearness nearness_;
   std::vector<Vote> votes_;
   double rest_ = 1.0;         // the part divided by frequency
-  std::vector<Part> parts_;   // by label: those that have votes
+  std::vector<Share> parts_;  // by label: those that have votes
   std::vector<Scored> near_;  // the same, most probable first
 };
 

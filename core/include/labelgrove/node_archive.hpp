@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "labelgrove/archive.hpp"
@@ -13,6 +14,7 @@
 #include "labelgrove/label_tree.hpp"
 #include "labelgrove/learner.hpp"
 #include "labelgrove/node_learners.hpp"
+#include "labelgrove/replay_memory.hpp"
 #include "labelgrove/row_block.hpp"
 
 namespace labelgrove {
@@ -47,6 +49,13 @@ void save_examples(ArrayWriter& out, std::shared_ptr<const std::vector<ExampleId
 // Calls `take` with each example and its weight, and returns their number. Throws std::invalid_argument, naming the
 // first invariant that does not hold.
 std::size_t load_examples(const ArrayReader& saved, const std::function<void(const Features&, float)>& take);
+
+// Save and load the examples that a model remembers, in the order of its memory, with their labels: how many each has in
+// the array "<prefix>.labels", and which in "<prefix>.label". `take` gets each example, its weight and its labels.
+void save_remembered(ArrayWriter& out, const std::string& prefix, const ReplayMemory& memory,
+                     const ExampleStore& examples);
+std::size_t load_remembered(const ArrayReader& saved, const std::string& prefix,
+                            const std::function<void(const Features&, float, std::span<const LabelId>)>& take);
 
 // Save and load what these nodes remember; each example is stored once. Without `learners`, loading only checks.
 void save_memories(ArrayWriter& out, std::span<const NodeId> nodes, const NodeLearners& learners);

@@ -92,6 +92,15 @@ class RegressorBudget {
   std::uint64_t held_ = 0;
 };
 
+// A part of a label's probability.
+struct Share {
+  LabelId label;
+  double share;
+};
+
+// Adds up the shares of every label, in their order, and sorts by label.
+void add_up(std::vector<Share>& shares);
+
 // Finds an example's most probable leaves, where each node gives the probabilities of its sides. A best-first search
 // goes down to a leaf before it returns to the best node left aside, and visits no more nodes than a multiple of the
 // logarithm of their number. Not thread-safe: use one for each thread.
