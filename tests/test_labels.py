@@ -16,7 +16,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from scipy.sparse import csr_array
 
 from labelgrove import DataError, ModelFileError, ParameterError
-from labelgrove._labels import LabelRegistry, parse_targets
+from labelgrove._labels import LabelRegistry
+from labelgrove._targets import parse_targets
 
 STRINGS = st.sampled_from(["", "a", "b", "ab", "é", "日本", "🌳", "a\0", "\0"])
 INTS = st.sampled_from([3, 4, 2, -1, 7, 2**63 - 1, -(2**63)])

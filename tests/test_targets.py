@@ -18,7 +18,7 @@ from hypothesis.extra import numpy as hnp
 from sklearn.exceptions import DataConversionWarning
 
 from labelgrove import DataError
-from labelgrove._labels import Targets, parse_targets
+from labelgrove._targets import Targets, parse_targets
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=3)
 NUMBERS = st.integers(-(2**63), 2**63 - 1)

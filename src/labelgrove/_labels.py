@@ -26,8 +26,6 @@ from labelgrove._names import (
 )
 from labelgrove._targets import Targets, parse_targets
 
-__all__ = ["LabelRegistry", "Targets", "parse_targets"]
-
 
 class LabelRegistry:
     """Names of labels and their ids.

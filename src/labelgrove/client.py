@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
+import bisect
+import itertools
 import os
 import secrets
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 from urllib.parse import quote
 
@@ -25,6 +26,8 @@ _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 60
 _TRY_AGAIN = {429, 503}
 _AT_ONCE = 1_000
+_MOST_CHARACTERS = 2_000_000
+"""In one request; its body may have 32 MiB, and JSON writes a character in up to twelve bytes."""
 
 
 class ServiceError(LabelGroveError):
@@ -163,8 +166,8 @@ class Client:
         list of list of (label, score)
         """
         given, answers = list(texts), []
-        for begin in range(0, len(given), 32):
-            documents = [{"text": text} for text in given[begin : begin + 32]]
+        for some in _cut(given, 32):
+            documents = [{"text": text} for text in given[some]]
             found = self._ask(
                 "POST", "/suggest-batch", params={"limit": k}, json={"documents": documents}
             )
@@ -224,8 +227,7 @@ class Client:
                 "ids; expected equal numbers"
             )
         sequence = 0
-        for begin in range(0, len(texts), _AT_ONCE):
-            some = slice(begin, begin + _AT_ONCE)
+        for some in _cut(texts, _AT_ONCE):
             examples = [
                 {"text": text, "labels": of_it} | ({} if name is None else {"id": name})
                 for text, of_it, name in zip(texts[some], own[some], names[some], strict=True)
@@ -277,7 +279,7 @@ class Client:
 
     def neighbours(self) -> list[str]:
         """List the names of all projects of the service."""
-        found = json.loads(self.content("GET", f"{self.url}/v1/projects"))
+        found = self._ask("GET", f"{self.url}/v1/projects")
         return [one["project_id"] for one in found["projects"]]
 
     def stats(self) -> dict[str, Any]:
@@ -334,7 +336,13 @@ class Client:
 
     def _ask(self, method: str, path: str, **request: Any) -> Any:
         answer = self._checked(self._answer(method, path, **request))
-        return answer.json() if answer.content else None
+        try:
+            return answer.json() if answer.content else None
+        except ValueError:
+            raise ServiceError(
+                answer.status_code,
+                f"{self.url}: found an answer that is not JSON; expected a service",
+            ) from None
 
     def _answer(self, method: str, path: str, **request: Any) -> httpx.Response:
         """Retry until there is an answer, with growing pauses."""
@@ -362,6 +370,17 @@ class Client:
         except (ValueError, LookupError, TypeError):
             detail = f"{answer.status_code} {answer.reason_phrase}"
         raise ServiceError(answer.status_code, f"{self.url}: {detail}")
+
+
+def _cut(texts: Sequence[str], most: int) -> Iterator[slice]:
+    """Cut texts into requests of at most ``most``, and not too long together."""
+    ends = list(itertools.accumulate(map(len, texts)))
+    begin = 0
+    while begin < len(texts):
+        longest = (ends[begin - 1] if begin else 0) + _MOST_CHARACTERS
+        end = min(max(bisect.bisect_right(ends, longest), begin + 1), begin + most)
+        yield slice(begin, end)
+        begin = end
 
 
 def _labels_of(row: int, given: Iterable[str]) -> list[str]:

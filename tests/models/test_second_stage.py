@@ -69,9 +69,8 @@ def first_of(clf: Any) -> Any:
 
 def test_the_predictions_grow_as_the_logarithm_of_a_long_stream() -> None:
     X, y = np.eye(2, dtype=np.float32)[np.arange(8192) % 2], ["odd", "even"] * 4096
-    clf, seen = OnlinePLTClassifier(second_stage="calibrate"), []
-    for _ in range(6):
-        seen.append(clf.partial_fit(X, y).second_stage_["examples"])
+    clf = OnlinePLTClassifier(second_stage="calibrate")
+    seen = [clf.partial_fit(X, y).second_stage_["examples"] for _ in range(6)]
     spacings = [max(min(1 + n // 512, 4), n // 2048) for n in range(6 * 8192)]
     due = np.cumsum([n % since == 0 for n, since in enumerate(spacings)])
     assert seen == due[8191::8192].tolist()

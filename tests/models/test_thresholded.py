@@ -147,15 +147,9 @@ def test_other_averages_have_one_threshold_for_all(average: str) -> None:
 
 def test_thresholds_are_pushed_into_the_search() -> None:
     clf = ThresholdedClassifier(SPARSE, method="fta", candidates=[0.4]).fit(X, Y)
-    predicted, stats = clf.predict(X, return_stats=True)
     _, all_of_it = clf.estimator_.predict_proba(X, threshold=0.0, return_stats=True)
-    assert stats.classifiers.sum() < all_of_it.classifiers.sum()
-    assert 0 < clf.inner_products_ <= all_of_it.classifiers.mean()
-    assert (predicted != clf.predict(X)).nnz == 0
-    dense = ThresholdedClassifier(NAIVE_BAYES).fit(X, Y)
-    assert np.isnan(dense.inner_products_)
-    with pytest.raises(ParameterError, match="OneVsRestClassifier does not report what a search"):
-        dense.predict(X, return_stats=True)
+    assert 0 < clf.inner_products_ < all_of_it.classifiers.mean()
+    assert np.isnan(ThresholdedClassifier(NAIVE_BAYES).fit(X, Y).inner_products_)
 
 
 def test_a_fitted_estimator_can_be_tuned_alone() -> None:

@@ -160,3 +160,26 @@ def test_the_command_line_says_which_line_a_service_cannot_learn(
     said = capsys.readouterr().err
     assert f"{path}:1081: found no labels; a service learns only examples" in " ".join(said.split())
     assert "has stored the first 1,024 examples" in " ".join(said.split())
+
+
+def test_requests_are_cut_where_texts_are_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("labelgrove.client._MOST_CHARACTERS", 10)
+    sizes = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        sizes.append([len(one["text"]) for one in json.loads(request.content)["examples"]])
+        return httpx.Response(200, json={"sequence": len(sizes)})
+
+    with Client("http://localhost#demo", transport=httpx.MockTransport(answer)) as client:
+        lengths = [4, 4, 4, 20, 1, 9, 1]
+        assert client.learn(["x" * n for n in lengths], [["a"]] * 7) == 5
+    assert sizes == [[4, 4], [4], [20], [1, 9], [1]]
+
+
+def test_an_answer_of_another_kind_of_server() -> None:
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, text="<h1>Maintenance</h1>"))
+    with (
+        Client("http://localhost#demo", transport=transport) as client,
+        pytest.raises(ServiceError, match="that is not JSON"),
+    ):
+        client.neighbours()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -96,3 +97,16 @@ def test_a_replica_of_another_log_stops(address: str, tmp_path: Path) -> None:
         until(lambda: project.failure)
         assert "event 1 differs from the leader's" in str(project.failure)
     replica.close()
+
+
+def test_a_leader_that_never_answers_delays_no_shutdown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("labelgrove.service._follow._PATIENCE", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        replica = Service(tmp_path, leader=f"http://127.0.0.1:{silent.getsockname()[1]}")
+        replica.begin()
+        with silent.accept()[0]:
+            before = time.monotonic()
+            replica.close()
+            assert time.monotonic() - before < 30

@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,11 @@ import msgspec
 import pytest
 from starlette.testclient import TestClient
 
-from labelgrove import DataError
 from labelgrove.service import Service, Settings, create_app, recover
 from labelgrove.service import _app as app
 from labelgrove.service import _http as http
+from labelgrove.service._database import connect, write_events
+from labelgrove.service._events import Row
 from labelgrove.service._log import Log
 from labelgrove.service._model import Learner
 from labelgrove.service._problems import DamagedLog, Problem
@@ -326,7 +327,66 @@ def test_feedback_days_later(client: TestClient) -> None:
     assert client.post(f"{DEMO}/feedback?wait=applied", json=given).json()["examples"] == 1
     assert client.post(f"{DEMO}/feedback", json=given).json()["known"] == 1
     assert suggestions(client, "gnu")[0] == "gnu"
-    refused(client.post(f"{DEMO}/feedback", json={"id": "x", "labels": ["a"]}), 404, "'x'")
+    for unknown in ("x", "@3"):
+        other = {"id": unknown, "labels": ["a"]}
+        refused(client.post(f"{DEMO}/feedback", json=other), 404, f"'{unknown}'")
+    given["labels"] = ["cow"]
+    refused(client.post(f"{DEMO}/feedback", json=given), 409, "already has other labels")
+    refused(client.post(f"{DEMO}/suggest", data={"text": "", "remember": 9}), 422, "to remember")
+
+
+def test_labels_are_changed_as_all_durable_examples_have_them(
+    client: TestClient, service: Service
+) -> None:
+    teach(client, 20)
+    hold = threading.Event()
+    with service.using("demo") as project, ThreadPoolExecutor(1) as other:
+        held = project._do(hold.wait)
+        sent = {"examples": [{"text": "a raven", "labels": ["raven"]}]}
+        assert client.post(f"{DEMO}/examples", json=sent).status_code == 200
+        key = {"Idempotency-Key": "k"}
+        renamed = {"names": {"raven": "crow"}}
+        asked = other.submit(client.post, f"{DEMO}/labels/rename", json=renamed, headers=key)
+        hold.set()
+        held.result(20)
+        assert asked.result(20).status_code == 200
+    assert suggestions(client, "raven")[0] == "crow"
+    again = client.post(f"{DEMO}/labels/rename", json=renamed, headers=key)
+    assert again.json()["repeated"]
+    removed = {"labels": ["crow"]}
+    key = {"Idempotency-Key": "l"}
+    assert client.post(f"{DEMO}/labels/deprecate", json=removed, headers=key).status_code == 200
+    refused(client.post(f"{DEMO}/labels/remove", json=removed, headers=key), 422, "another request")
+
+
+def test_the_metrics_of_a_deleted_project_disappear(client: TestClient, service: Service) -> None:
+    service.create("other", SMALL)
+    assert 'project="other"' in client.get("/metrics").text
+    service.delete("other")
+    assert 'project="other"' not in client.get("/metrics").text
+
+
+def test_a_project_that_cannot_be_opened_is_not_served_and_harms_no_other(tmp_path: Path) -> None:
+    service = Service(tmp_path)
+    for name in ("broken", "demo"):
+        service.create(name, SMALL)
+    service.close()
+    path = tmp_path / "projects" / "broken" / "log.sqlite"
+    with closing(connect(path)) as log:
+        write_events(log, [Row(2, "learn", None, b'{"text": "", "labels": []}', 0)])
+    (tmp_path / "projects" / ".demo.0123" / "x").mkdir(parents=True)  # killed while deleting
+    again = Service(tmp_path)
+    again.begin()
+    assert [one.name for one in again.held()] == ["demo"]
+    assert not (tmp_path / "projects" / ".demo.0123").exists()
+    assert not any("log of broken" in one.name for one in threading.enumerate())
+    again.close()
+
+
+@pytest.mark.parametrize("given", [{"random_state": None}, {"warm_start_size": 0.5}])
+def test_a_model_must_follow_from_its_log(client: TestClient, given: dict[str, Any]) -> None:
+    answer = client.put("/v1/projects/other", json={"estimator": given})
+    refused(answer, 422, next(iter(given)))
 
 
 def test_the_log_snapshots_and_health(client: TestClient) -> None:
@@ -422,7 +482,7 @@ def test_who_dawdles_or_never_ends_is_not_waited_for(
 def test_who_waits_no_longer_for_what_is_applied_harms_nobody(
     client: TestClient, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http, "_WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(http, "WAIT_SECONDS", 0.05)
     hold = threading.Event()
     with service.using("demo") as project:
         held = project._do(hold.wait)
@@ -533,7 +593,7 @@ def test_projects_are_put_away_and_come_back(tmp_path: Path) -> None:
 def test_examples_are_taught_without_http_too(service: Service) -> None:
     texts, labels = zip(*examples(5), strict=True)
     assert service.teach("demo", texts, labels) == 6
-    with pytest.raises(DataError, match="without text or labels"):
+    with pytest.raises(Problem, match=r"length >= 1 - at `\$.labels`"):
         service.teach("demo", ["a"], [[]])
 
 

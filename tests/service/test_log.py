@@ -67,6 +67,64 @@ def test_events_are_read_only_once_they_are_counted(
     log.close()
 
 
+def test_what_cannot_be_read_again_is_never_written(path: Path) -> None:
+    log = Log(path)
+    for wrong in (Learnt("", ["a"]), Learnt("a", []), Learnt("a" * 1_000_001, ["a"])):
+        with pytest.raises(Problem, match="length") as refused:
+            log.append([Addition("learn", wrong)])
+        assert refused.value.status == 422
+    assert log.head == 0
+    log.close()
+
+
+def test_a_fingerprint_of_what_was_forgotten_since_is_not_recorded(path: Path) -> None:
+    log = Log(path)
+    log.append(additions(6)).result()
+    log.forget("@3").result()
+    for sequence in (2, 3, 6, 7):
+        log.note_fingerprint(sequence, f"of {sequence}").result()
+    assert log.fingerprints(0, 9).keys() == {2, 7}
+    log.close()
+
+
+def test_forgotten_text_leaves_the_write_ahead_log_once_nobody_reads_it(path: Path) -> None:
+    log = Log(path)
+    log.append([Addition("learn", Learnt("a secret", ["x"]), "s")]).result()
+    ahead = Path(f"{path}-wal")
+    reader = sqlite3.connect(path, isolation_level=None)
+    reader.execute("BEGIN")
+    assert reader.execute("SELECT count(*) FROM events").fetchone() == (1,)
+    log.forget("s").result(5)
+    assert b"secret" in ahead.read_bytes()
+    log.append(additions(1)).result()
+    reader.close()
+    log.append(additions(1)).result()
+    assert b"secret" not in ahead.read_bytes() and b"secret" not in path.read_bytes()
+    log.close()
+
+
+def test_who_looks_while_a_log_is_created_does_no_harm(path: Path) -> None:
+    for n in range(20):
+        one = path.with_name(f"{n}.sqlite")
+        looking = threading.Event()
+
+        def look(one: Path = one, looking: threading.Event = looking) -> None:
+            while not looking.is_set():
+                _database.has_events(one)
+
+        threads = [threading.Thread(target=look) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        try:
+            log = Log(one)
+            assert log.append(additions(1)).result().sequence == 1
+            log.close()
+        finally:
+            looking.set()
+            for thread in threads:
+                thread.join()
+
+
 def test_what_waits_is_committed_together_and_in_order(path: Path) -> None:
     commits: list[int] = []
     log = Log(path, lambda: commits.append(log.head))

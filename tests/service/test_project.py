@@ -8,6 +8,7 @@ import sys
 from concurrent.futures import wait
 from pathlib import Path
 from queue import Queue
+from threading import Event
 from typing import Any
 
 import msgspec
@@ -15,9 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labelgrove.service import _rebuild
+from labelgrove.service import _project, _rebuild
 from labelgrove.service._events import (
     Deprecation,
+    Example,
     Forgetting,
     Learnt,
     Merging,
@@ -30,12 +32,13 @@ from labelgrove.service._events import (
 )
 from labelgrove.service._history import History
 from labelgrove.service._log import Addition, now
+from labelgrove.service._model import batch_model
 from labelgrove.service._problems import Problem
 from labelgrove.service._project import Project
 from labelgrove.service._rebuild import compare_beside
 from labelgrove.service._settings import Entry, Settings
 from labelgrove.service._snapshots import Snapshot
-from service.kit import SMALL, additions, fingerprint_at_the_end, opened
+from service.kit import SMALL, additions, examples, fingerprint_at_the_end, opened
 
 CHANGES = [
     Addition("rename", Renaming({"cat": "tom", "dog": "rex"})),
@@ -323,3 +326,58 @@ def test_a_rebuild_on_a_full_disk_is_a_problem_like_any_other(
     monkeypatch.setattr(sys, "argv", ["rebuild", "demo", "7"])
     _rebuild.main()
     assert json.loads(capsys.readouterr().out)["status"] == 507
+
+
+def test_a_rebuild_that_is_refused_leaves_no_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = opened(tmp_path / "p")
+    project.log.append(additions(20)).result()
+    taken = project.folder / "built-9-10.lg"
+    taken.touch()
+
+    def forgotten_meanwhile(folder: Path, head: int, _: Any) -> Any:
+        (folder / f"built-18-{head}.lg").write_bytes(b"knows what is forgotten")
+        project.log.forget("@3").result()
+
+    monkeypatch.setattr(_project, "compare_beside", forgotten_meanwhile)
+    with pytest.raises(Problem, match="were changed during the rebuild"):
+        project.rebuild()
+    assert list(project.folder.glob("built-*.lg")) in ([taken], [])  # not known to hold @3
+    project.close()
+
+
+def test_a_control_that_is_known_before_its_event_is_left_for_later(tmp_path: Path) -> None:
+    project = opened(tmp_path / "p")
+    project.log.append(additions(9)).result()
+    hold = Event()
+    held = project._do(hold.wait)
+    project.log.forget("@3").result()
+    project.log.controls.append(Row(99, "forget", None, encoded(Forgetting([5])), 0))
+    hold.set()
+    held.result(20)
+    assert project.applied(11).result(20) == 11 and project.failure is None
+    project.close()
+
+
+def test_a_model_that_has_nothing_left_to_learn_has_no_thresholds(tmp_path: Path) -> None:
+    project = opened(tmp_path / "p")
+    project.log.append([Addition("learn", Learnt("a cat", ["cat"]), "c")]).result()
+    for kind, body in (
+        ("thresholds", ThresholdValues(0.3, {"cat": 0.7})),
+        ("merge", Merging(["cat"], "tom")),
+    ):
+        project.log.append([Addition(kind, body)]).result()
+    project.log.forget("c").result()
+    assert project.applied(5).result(20) == 5
+    project = reopened(project)
+    assert project.failure is None and not project.learner.has_learnt
+    project.log.append([Addition("learn", Learnt("a dog", ["dog"]))]).result()
+    assert project.applied(6).result(20) == 6
+    project.close()
+
+
+def test_several_trees_are_rebuilt_too() -> None:
+    several = msgspec.structs.replace(SMALL, estimator={**SMALL.estimator, "n_trees": 2})
+    taught = [Example(i, text, labels) for i, (text, labels) in enumerate(examples(40))]
+    assert batch_model(several, taught).classifier_.n_trees == 2

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelgrove.distributed._tasks import Job, Source, leave, left
+from labelgrove.trees._structure import depths_of
 
 _SHARES, _LEAST = 64, 1 << 24
 """Maximum work of a unit of several nodes: 1/_SHARES of the tree's work, but at least _LEAST."""
@@ -75,19 +76,11 @@ def _sizes(job: Job, up: Numbers, labels: npt.NDArray[Any]) -> tuple[Numbers, Nu
 
 def _summed_up(work: Numbers, up: Numbers) -> Numbers:
     """Return for each node the total work of it and all nodes below it."""
-    below, depth = work.copy(), _depths(up)
+    below, depth = work.copy(), depths_of(up)
     for level in range(int(depth.max()), 0, -1):
         at = np.flatnonzero(depth == level)
         np.add.at(below, up[at], below[at])
     return below
-
-
-def _depths(up: Numbers) -> Numbers:
-    depth, at = np.zeros(len(up), np.int64), np.arange(len(up))
-    while at.any():
-        depth += at > 0
-        at = up[at]
-    return depth
 
 
 def _units(

@@ -16,8 +16,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags
 
 from labelgrove._errors import ParameterError
-from labelgrove._labels import parse_targets
 from labelgrove._parameters import finite, integer, thread_count
+from labelgrove._targets import parse_targets
 from labelgrove._validation import check_weights
 from labelgrove.models.engine._archive import (
     About,

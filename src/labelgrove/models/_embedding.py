@@ -234,7 +234,6 @@ class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
         options = EmbeddingOptions.from_parameters(parameters)
         plan = TreePlan({**parameters, "n_trees": 1}, options.seed)
         integer("max_iter", self.max_iter, 1, 10**6)
-        thread_count(self.n_jobs)
         labels = labels_of(plan.given)
         keys, vectors = _first_vectors(self.vectors, options.dimension)
         names = keys if isinstance(keys, list) else None
@@ -277,7 +276,7 @@ class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
                 examples.indptr,
                 examples.ids,
                 weights,
-                integer("max_iter", self.max_iter, 1),
+                int(self.max_iter),
                 thread_count(self.n_jobs),
                 progress,
             )

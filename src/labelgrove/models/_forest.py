@@ -44,7 +44,6 @@ class ForestClassifier(BatchClassifier):
     def _start(self, *, named: bool) -> BatchStart:
         kind = cast("type[ForestOptions]", self._format.options)
         options = kind.from_parameters(self.get_params(deep=False))
-        thread_count(self.n_jobs)
         make = partial(self._grow, options)
         return Start(options, LabelRegistry(), FeatureNames() if named else None, make)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Literal, Self, overload
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,6 @@ from sklearn.utils.metaestimators import available_if
 from labelgrove._errors import NotLearnedError, ParameterError
 from labelgrove._labels import LabelRegistry
 from labelgrove.metrics import f_measure
-from labelgrove.models.engine._predicting import SearchStats
 from labelgrove.models.thresholds._estimates import Estimates, require_probabilities
 from labelgrove.models.thresholds._held_out import Labelled, Split
 from labelgrove.models.thresholds._tuner import DEFAULTS, HeldOutTuning
@@ -213,13 +212,7 @@ class ThresholdedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.tuned_ = replace(tuned, values=values)
         self._kind = examples.kind
 
-    @overload
-    def predict(self, X: Any, *, return_stats: Literal[False] = False) -> csr_array: ...
-
-    @overload
-    def predict(self, X: Any, *, return_stats: Literal[True]) -> tuple[csr_array, SearchStats]: ...
-
-    def predict(self, X: Any, *, return_stats: bool = False) -> Any:
+    def predict(self, X: Any) -> csr_array:
         """Predict all labels that reach their thresholds.
 
         Of LabelGrove's own multi-class estimators, whose ``predict_proba`` scales rows to sum to
@@ -229,15 +222,11 @@ class ThresholdedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         ----------
         X
             Examples in any form that the estimator accepts.
-        return_stats : bool
-            Whether to return the cost of the search as well.
 
         Returns
         -------
-        predicted : csr_array of int8, shape (n, n_classes)
+        csr_array of int8, shape (n, n_classes)
             A 0/1 indicator, columns as in ``classes_``.
-        stats : SearchStats
-            The inner products computed for each example; only if ``return_stats``.
 
         Raises
         ------
@@ -245,20 +234,11 @@ class ThresholdedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             Before `fit`.
         DataError
             If the estimator cannot use X.
-        ParameterError
-            If ``return_stats`` and the estimator does not report them.
         """
         self._require_fitted()
-        found, stats = Estimates(self.estimator_, len(self.classes_)).at_least(X, self.thresholds_)
+        found, _ = Estimates(self.estimator_, len(self.classes_)).at_least(X, self.thresholds_)
         found.data = np.ones(found.nnz, np.int8)
-        if not return_stats:
-            return found
-        if stats is None:
-            raise ParameterError(
-                f"return_stats=True: predict_proba of {type(self.estimator_).__name__} does not "
-                "report what a search costs"
-            )
-        return found, stats
+        return found
 
     @available_if(_estimator_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any, **options: Any) -> Any:

@@ -235,6 +235,8 @@ def _languages(project: Project) -> list[str]:
 
 async def suggest(call: Call) -> Results:
     project, form = await call.project(), call.body
+    if form.remember and not form.text:
+        raise Problem(422, "text: found none; expected a text to remember")
     [results] = await _suggested(call, project, [form.text], form)
     if form.remember:
         identifier = secrets.token_hex(16)

@@ -23,22 +23,25 @@ _EVENTS = (
     "WHERE sequence > ? ORDER BY sequence LIMIT ?"
 )
 _SYNCHRONOUS = "FULL"
+PATIENCE = 10
+"""Seconds to wait for another connection."""
 # Python cannot decode SQLite's message about a damaged name that is not valid UTF-8.
 _FAULTS = (sqlite3.DatabaseError, UnicodeDecodeError)
 _DAMAGE = {"SQLITE_CORRUPT", "SQLITE_ERROR", "SQLITE_IOERR_SHORT_READ"}
 
 _SCHEMA = f"""
-CREATE TABLE events (
+CREATE TABLE IF NOT EXISTS events (
     sequence INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT, body BLOB NOT NULL,
     at INTEGER NOT NULL, checksum INTEGER NOT NULL
 ) STRICT;
-CREATE UNIQUE INDEX event_names ON events (name) WHERE name IS NOT NULL;
-CREATE TABLE requests (
+CREATE UNIQUE INDEX IF NOT EXISTS event_names ON events (name) WHERE name IS NOT NULL;
+CREATE TABLE IF NOT EXISTS requests (
     key TEXT PRIMARY KEY, digest BLOB NOT NULL, answer BLOB NOT NULL, at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE suggestions (id TEXT PRIMARY KEY, text TEXT NOT NULL, expires INTEGER NOT NULL)
-    STRICT, WITHOUT ROWID;
-CREATE TABLE fingerprints (sequence INTEGER PRIMARY KEY, value TEXT NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS suggestions (
+    id TEXT PRIMARY KEY, text TEXT NOT NULL, expires INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS fingerprints (sequence INTEGER PRIMARY KEY, value TEXT NOT NULL) STRICT;
 PRAGMA user_version = {FORMAT};
 """
 
@@ -133,7 +136,9 @@ def _whole(path: Path) -> Iterator[Row]:
 
 def connect(path: Path, *, reading: bool = False) -> sqlite3.Connection:
     fresh = not path.exists()
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10)
+    connection = sqlite3.connect(
+        path, isolation_level=None, check_same_thread=False, timeout=PATIENCE
+    )
     try:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute(f"PRAGMA synchronous={_SYNCHRONOUS}")
@@ -152,8 +157,9 @@ def connect(path: Path, *, reading: bool = False) -> sqlite3.Connection:
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    # Another connection may be creating the tables, all of them before it sets the version.
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version == 0 and tables == 0:
         connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
     elif version != FORMAT:

@@ -14,6 +14,8 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 from msgspec import Meta, Struct
 
+from labelgrove.service._problems import Problem
+
 MOST_TEXT = 1_000_000
 MOST_LABELS = 1_000
 MOST_EXAMPLES = 10_000
@@ -173,6 +175,23 @@ _decoders: dict[str, msgspec.json.Decoder[Any]] = {
 def encoded(body: Any) -> bytes:
     """Encode as JSON, deterministically."""
     return _encoder.encode(body)
+
+
+def checked(kind: str, body: Any) -> bytes:
+    """Encode the body of a new event, which `body_of` must be able to decode.
+
+    Raises
+    ------
+    Problem
+        422, if the body violates the limits of its kind.
+    """
+    written = encoded(body)
+    if kind in BODIES:
+        try:
+            _decoders[kind].decode(written)
+        except msgspec.ValidationError as error:
+            raise Problem(422, str(error)) from None
+    return written
 
 
 def body_of(row: Row) -> Any:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from labelgrove._errors import LabelGroveError
 from labelgrove.client import Client, ServiceError
 from labelgrove.service._events import Event, Row
 from labelgrove.service._problems import DamagedLog, Problem
@@ -21,6 +20,7 @@ _log = logging.getLogger("labelgrove.service")
 
 _PAUSE = 0.1
 _PAUSE_AFTER_FAILURE = 2.0
+_PATIENCE = 5.0
 _AT_ONCE = 1_000
 
 
@@ -54,9 +54,9 @@ class Follower:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop copying."""
+        """Stop copying, without waiting for a leader that does not answer."""
         self._stopping.set()
-        self._thread.join()
+        self._thread.join(_PATIENCE)
         for client in self._clients.values():
             client.close()
 
@@ -67,8 +67,8 @@ class Follower:
             try:
                 copied = sum(self._follow(name) for name in self._client(".").neighbours())
                 pause, told = (0.0 if copied else _PAUSE), ""
-            except LabelGroveError as failure:
-                pause, told = _PAUSE_AFTER_FAILURE, str(failure)
+            except Exception as failure:  # noqa: BLE001  whatever it is, it may pass
+                pause, told = _PAUSE_AFTER_FAILURE, str(failure) or repr(failure)
             if told and told != told_before:
                 _log.warning("following %s: %s", self._leader, told)
             self._stopping.wait(pause)

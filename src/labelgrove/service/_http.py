@@ -35,7 +35,7 @@ MOST_BYTES = 32 * 1024 * 1024
 
 _FIELDS = 1_000
 _BODY_SECONDS = 30.0
-_WAIT_SECONDS = 60.0
+WAIT_SECONDS = 60.0
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 _BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5, 30, 60)
 
@@ -212,7 +212,7 @@ class Call:
         project_name = project.name
         self.context.metrics.learnt.labels(project_name).inc(getattr(receipt, "examples", 0))
         if getattr(self.query, "wait", None) == "applied":
-            async with asyncio.timeout(_WAIT_SECONDS):
+            async with asyncio.timeout(WAIT_SECONDS):
                 await self.result(project.applied(receipt.sequence))
         self.headers["LabelGrove-Sequence"] = str(receipt.sequence)
         return receipt  # type: ignore[no-any-return]
@@ -347,7 +347,7 @@ def _failure(failure: Exception) -> Response:
         return problem(503, str(failure), 1)
     if isinstance(failure, TimeoutError):
         return problem(
-            504, f"the change is durable, but was not applied within {_WAIT_SECONDS:.0f} s"
+            504, f"the change is durable, but was not applied within {WAIT_SECONDS:.0f} s"
         )
     if isinstance(failure, LabelGroveError):
         return problem(500, str(failure))

@@ -7,11 +7,13 @@ that arrive during one flush to the disk share the next one.
 from __future__ import annotations
 
 import hashlib
+import logging
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,14 +22,17 @@ import msgspec
 from labelgrove._errors import LabelGroveError
 from labelgrove.service._batches import Batches
 from labelgrove.service._database import (
+    PATIENCE,
     connect,
     events_after,
     refusing_damage,
     verified,
     write_events,
 )
-from labelgrove.service._events import Forgetting, Row, body_of, encoded
+from labelgrove.service._events import Forgetting, Row, body_of, checked, encoded
 from labelgrove.service._problems import DamagedLog, Problem
+
+_logger = logging.getLogger("labelgrove.service")
 
 _KEPT_KEYS_MS = 7 * 24 * 3600 * 1000
 _MOST_SUGGESTIONS = 100_000
@@ -108,6 +113,7 @@ class Log:
         self.controls: list[Row] = []
         self.rebuilt = (0, 0)
         self._committed = committed
+        self._erased = True  # whether the write-ahead log has no forgotten example
         self._broken: str | None = None
         with refusing_damage(path):
             self._writer = connect(path)
@@ -159,6 +165,12 @@ class Log:
             )
             return dict(found.fetchall())
 
+    def has_answered(self, key: str) -> bool:
+        """Whether a request with this idempotency key was answered before."""
+        with self._reading:
+            found = self._reader.execute("SELECT 1 FROM requests WHERE key = ?", (key,))
+            return found.fetchone() is not None
+
     @property
     def waiting(self) -> int:
         """Number of requests waiting to be committed."""
@@ -185,8 +197,13 @@ class Log:
         Future of Receipt
             Fails with a Problem: 409 if another example has the same name, 422 if another request
             had the same key, 507 if the disk is full.
+
+        Raises
+        ------
+        Problem
+            422, if an event is invalid.
         """
-        bodies = [encoded(one.body) for one in additions]
+        bodies = [checked(one.kind, one.body) for one in additions]
 
         def run(connection: sqlite3.Connection) -> Receipt:
             def add() -> Receipt:
@@ -213,7 +230,7 @@ class Log:
                 body = Forgetting([row.sequence])
                 return _append(connection, [Addition("forget", body)], [encoded(body)])
 
-            return _once(connection, key, name.encode(), erase)
+            return _once(connection, key, b"forget " + name.encode(), erase)
 
         return self._submit(run)
 
@@ -236,9 +253,19 @@ class Log:
         return self._submit(run)
 
     def note_fingerprint(self, sequence: int, value: str) -> Future[None]:
-        """Record a model's fingerprint for replicas to compare."""
+        """Record a model's fingerprint for replicas to compare.
+
+        Unless the model contains an example that was forgotten since.
+        """
 
         def run(connection: sqlite3.Connection) -> None:
+            later = connection.execute(
+                "SELECT CAST(body AS BLOB) FROM events WHERE sequence > ? AND kind = 'forget'",
+                (sequence,),
+            )
+            for (body,) in later:
+                if min(msgspec.json.decode(body, type=Forgetting).sequences) <= sequence:
+                    return
             connection.execute(
                 "INSERT OR REPLACE INTO fingerprints VALUES (?, ?)", (sequence, value)
             )
@@ -274,7 +301,7 @@ class Log:
         Returns
         -------
         Future of Receipt
-            Fails with a Problem, 404, if no such text is remembered.
+            Fails with a Problem: 404 if no such text is remembered, 409 if it has other labels.
         """
 
         def run(connection: sqlite3.Connection) -> Receipt:
@@ -282,13 +309,15 @@ class Log:
                 "SELECT text FROM suggestions WHERE id = ? AND expires >= ?", (identifier, now())
             ).fetchone()
             if found is None:
-                known = _find(connection, identifier)
-                if known is not None and known.kind == "learn":
+                known = None if identifier.startswith("@") else _find(connection, identifier)
+                if known is not None:
+                    if known.body != encoded(body_with(body_of(known).text)):
+                        raise Problem(409, f"suggestion {identifier!r} already has other labels")
                     return Receipt(known.sequence, known.sequence, known=1, repeated=True)
                 raise Problem(404, f"there is no suggestion {identifier!r}, or it has expired")
             connection.execute("DELETE FROM suggestions WHERE id = ?", (identifier,))
             addition = Addition("learn", body_with(found[0]), identifier)
-            return _append(connection, [addition], [encoded(addition.body)])
+            return _append(connection, [addition], [checked(addition.kind, addition.body)])
 
         return self._submit(run)
 
@@ -316,6 +345,9 @@ class Log:
             self._writer.execute("BEGIN IMMEDIATE")
             answers = [(one.future, *self._run(one)) for one in batch]
             rows = events_after(self._writer, self.path, self.head, -1)
+            erases = any(row.kind == "forget" for row in rows)
+            if erases:
+                (examples,) = self._writer.execute(_COUNT).fetchone()
             self._writer.execute("COMMIT")
         except Exception as failure:  # noqa: BLE001  waiting callers must get any failure
             self._give_up(failure)
@@ -324,16 +356,30 @@ class Log:
             return
         for row in rows:
             self._count(row)
-        if any(row.kind == "forget" for row in rows):
-            (self.examples,) = self._writer.execute(_COUNT).fetchone()
-            # Erased data must not survive in the write-ahead log.
-            self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        if erases:
+            self.examples = examples
+        self._erased = self._erased and not erases
+        if not self._erased:
+            self._erase_written_ahead()
         self._committed()
         for future, answer, problem in answers:
             if problem is None:
                 future.set_result(answer)
             else:
                 future.set_exception(problem)
+
+    def _erase_written_ahead(self) -> None:
+        """Erase forgotten examples from the write-ahead log, too.
+
+        While another process reads or the disk is full, this fails; each later commit tries again.
+        """
+        self._writer.execute("PRAGMA busy_timeout = 100")
+        try:
+            (busy, *_) = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            self._erased = not busy
+        except sqlite3.Error as failure:
+            _logger.warning("%s: cannot erase from the write-ahead log (%s)", self.path, failure)
+        self._writer.execute(f"PRAGMA busy_timeout = {1000 * PATIENCE}")
 
     def _run(self, operation: _Operation) -> tuple[Any, BaseException | None]:
         """Run one operation in a savepoint, so that its refusal does not affect the others."""
@@ -348,7 +394,8 @@ class Log:
 
     def _give_up(self, failure: BaseException) -> None:
         if self._writer.in_transaction:
-            self._writer.rollback()
+            with suppress(sqlite3.Error):  # then the next BEGIN fails, and tells its callers
+                self._writer.rollback()
         if getattr(failure, "sqlite_errorname", "") in _UNCERTAIN:
             # After a failed flush the system may have dropped the data, and reports this only once.
             self._broken = (

@@ -37,7 +37,7 @@ from labelgrove.service._settings import Settings, vocabulary_of
 from labelgrove.text import TextFeatures
 
 if TYPE_CHECKING:
-    from labelgrove.text import FrontEnd
+    pass
 
 EMPTY = "0" * 64
 """The fingerprint of a model that has not learnt anything."""
@@ -263,9 +263,9 @@ class Learner:
             The model learnt again.
         """
         self._note(body_of(row))
-        if self.thresholds is not None:
-            model.set_thresholds(_thresholds(model, self.thresholds))
         self._begin(model, row.sequence)
+        if self.thresholds is not None and self.has_learnt:
+            model.set_thresholds(_thresholds(model, self.thresholds))
 
     def _reach(self, sequence: int) -> None:
         self._now = self._now._replace(sequence=sequence, seen=self.examples_seen)
@@ -342,6 +342,24 @@ def _thresholds(model: Any, change: ThresholdValues) -> npt.NDArray[np.float64] 
 # --- models --------------------------------------------------------------------------------------
 
 
+def check_lasting(settings: Settings) -> None:
+    """Refuse parameters with which a model would not be a function of its log.
+
+    Raises
+    ------
+    ParameterError
+    """
+    given = settings.estimator
+    if given.get("random_state", 0) is None:
+        raise ParameterError(
+            "random_state=None: a replayed log must give the same model; expected a number"
+        )
+    if given.get("warm_start_size") is not None:
+        raise ParameterError(
+            "warm_start_size: a project learns from single examples; expected None"
+        )
+
+
 def new_model(settings: Settings) -> TextClassifier:
     """Create a new model.
 
@@ -357,29 +375,17 @@ def new_model(settings: Settings) -> TextClassifier:
     check_parameters(classifier)
     vocabulary = vocabulary_of(settings)
     check_names(settings.names, vocabulary)
-    return TextClassifier(classifier, front_end(settings), vocabulary, settings.names)
-
-
-def front_end(settings: Settings) -> FrontEnd:
-    """Create the text front end of a project.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter is unknown or out of range.
-    """
-    parameters = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in settings.text.items()
-    }
-    return TextFeatures.from_dict(parameters)
+    return TextClassifier(
+        classifier, TextFeatures.from_dict(settings.text), vocabulary, settings.names
+    )
 
 
 def batch_model(settings: Settings, examples: Sequence[Example]) -> TextClassifier:
     """Learn a model from all examples at once; it can continue learning online."""
+    n_trees = OnlinePLTClassifier(**settings.estimator).n_trees  # type: ignore[arg-type]
     batch = TextClassifier(
-        PLTClassifier(online_ready=True, random_state=0),
-        front_end(settings),
+        PLTClassifier(online_ready=True, random_state=0, n_trees=n_trees),
+        TextFeatures.from_dict(settings.text),
         vocabulary_of(settings),
         settings.names,
     )

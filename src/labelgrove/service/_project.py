@@ -109,16 +109,20 @@ class Project:
         self._waiting: list[tuple[int, int, Future[int]]] = []
         self._tickets = itertools.count()
         tidy(folder)
-        self.log = Log(folder / "log.sqlite", self._wake)
-        if self.log.head == 0 and settings is not None:
-            self.log.append([Addition("settings", settings)]).result()
-        first = self.log.controls[0]
-        self.settings = msgspec.json.decode(first.body, type=Settings)
         self.progress = Progress()
         self._fingerprint: tuple[int, str] = (0, EMPTY)
-        self._history = History(folder, self.settings, self.log.controls, self.log.read)
-        self._remove_outdated()
-        self.learner = self._history.model_at(self.log.head)
+        self.log = Log(folder / "log.sqlite", self._wake)
+        try:
+            if self.log.head == 0 and settings is not None:
+                self.log.append([Addition("settings", settings)]).result()
+            first = self.log.controls[0]
+            self.settings = msgspec.json.decode(first.body, type=Settings)
+            self._history = History(folder, self.settings, self.log.controls, self.log.read)
+            self._remove_outdated()
+            self.learner = self._history.model_at(self.log.head)
+        except BaseException:
+            self.log.close()
+            raise
         self._tried = (0, 0)  # the last attempt to rebuild: number of examples, and time
         self._asking: Batches[Asked] = Batches(
             self._answer, f"answers of {self.name}", most=_ASKED_AT_ONCE, waiting=_MOST_ASKING
@@ -208,8 +212,8 @@ class Project:
         """
         if not self._rebuilding.acquire(blocking=False):
             raise Problem(409, "a rebuild is already running")
+        head, replaced = self.log.head, False
         try:
-            head = self.log.head
             compared = compare_beside(self.folder, head, self._processes)
             if self._history.changes(head, self.log.head + 1):
                 raise Problem(409, "labels or examples were changed during the rebuild; try again")
@@ -218,11 +222,13 @@ class Project:
             if taken:
                 addition = Addition("rebuilt", Rebuilt(compared.upto))
                 answer.sequence = self.log.append([addition]).result().sequence
-            for path in self.folder.glob("built-*.lg"):
-                if not (taken and path.stem == f"built-{compared.upto}-{head}"):
-                    path.unlink(missing_ok=True)
+                replaced = True
             return answer
         finally:
+            # The file of the latest rebuild that was taken remains, and saves its repetition.
+            for path in self.folder.glob("built-*.lg"):
+                if replaced != path.stem.endswith(f"-{head}"):
+                    path.unlink(missing_ok=True)
             self._rebuilding.release()
 
     def _rebuild_is_due(self) -> bool:
@@ -362,7 +368,12 @@ class Project:
             if row.kind == "forget":
                 self._history.advance(self.learner, rows[:place])
                 # One replay covers all examples forgotten so far.
-                last = max(one.sequence for one in self.log.controls if one.kind == "forget")
+                head = self.log.head  # `controls` may already hold the next event
+                last = max(
+                    one.sequence
+                    for one in self.log.controls
+                    if one.kind == "forget" and one.sequence <= head
+                )
                 self._remove_outdated()
                 self.learner = self._history.model_at(last)
                 self._snapshot_if_new()

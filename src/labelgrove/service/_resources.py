@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -27,7 +28,7 @@ from labelgrove.service._events import (
     body_of,
 )
 from labelgrove.service._follow import Events
-from labelgrove.service._http import Call
+from labelgrove.service._http import WAIT_SECONDS, Call
 from labelgrove.service._log import Addition, Receipt
 from labelgrove.service._model import can_rename
 from labelgrove.service._problems import Problem
@@ -202,41 +203,59 @@ def _labels(project: Project, query: LabelQuery) -> Labels:
 async def _change(call: Call, kind: str) -> Receipt:
     project = await call.project()
     return await call.durable(
-        project, project.log.append([Addition(kind, call.body)], call.key, call.raw)
+        project,
+        project.log.append([Addition(kind, call.body)], call.key, kind.encode() + b" " + call.raw),
     )
+
+
+async def _known_labels(call: Call, asked: Iterable[str]) -> dict[str, int] | None:
+    """Count the examples of every label, those that are durable included.
+
+    Returns None for a repeated request, which was checked when it came first.
+
+    Raises
+    ------
+    Problem
+        404 if one of the labels ``asked`` is not known, 503 if the model is too far behind.
+    """
+    project = await call.project()
+    if call.key is not None and await asyncio.to_thread(project.log.has_answered, call.key):
+        return None
+    try:
+        async with asyncio.timeout(WAIT_SECONDS):
+            await call.result(project.applied(project.log.head))
+    except TimeoutError:
+        raise Problem(503, "the model is still learning earlier examples; try again") from None
+    known = await asyncio.to_thread(project.learner.labels)
+    for label in asked:
+        if label not in known:
+            raise Problem(404, f"there is no label {label!r:.200}")
+    return known
 
 
 async def rename_labels(call: Call) -> Receipt:
     call.may_learn()
-    project = await call.project()
-    known = await asyncio.to_thread(project.learner.labels)
-    _check_known(list(call.body.names), known)
-    if not can_rename(call.body.names, known):
+    known = await _known_labels(call, call.body.names)
+    if known is not None and not can_rename(call.body.names, known):
         raise Problem(409, "names: two labels would get the same name; merge them instead")
     return await _change(call, "rename")
 
 
 async def merge_labels(call: Call) -> Receipt:
     call.may_learn()
-    _check_known(call.body.labels, await asyncio.to_thread((await call.project()).learner.labels))
+    await _known_labels(call, call.body.labels)
     return await _change(call, "merge")
 
 
 async def remove_labels(call: Call) -> Receipt:
     call.may_learn()
-    _check_known(call.body.labels, await asyncio.to_thread((await call.project()).learner.labels))
+    await _known_labels(call, call.body.labels)
     return await _change(call, "remove")
 
 
 async def deprecate_labels(call: Call) -> Receipt:
     call.may_learn()
     return await _change(call, "deprecate")
-
-
-def _check_known(labels: list[str], known: dict[str, int]) -> None:
-    for label in labels:
-        if label not in known:
-            raise Problem(404, f"there is no label {label!r:.200}")
 
 
 class Cuts(Struct):
@@ -406,6 +425,8 @@ async def ready(call: Call) -> Response:
 
 async def show_metrics(call: Call) -> Response:
     metrics = call.context.metrics
+    for gauge in metrics.gauges.values():
+        gauge.clear()  # of projects that were deleted
     for project in call.service.held():
         values = {
             "log_sequence": project.log.head,

@@ -16,13 +16,13 @@ from pathlib import Path
 
 import msgspec
 
-from labelgrove._errors import DataError, LabelGroveError
+from labelgrove._errors import LabelGroveError
 from labelgrove._locks import locked
 from labelgrove.service._database import has_events
 from labelgrove.service._events import PROJECT_NAME, Learnt, Row
 from labelgrove.service._follow import Follower
 from labelgrove.service._log import Addition, Log
-from labelgrove.service._model import new_model
+from labelgrove.service._model import check_lasting, new_model
 from labelgrove.service._problems import DamagedLog, Problem
 from labelgrove.service._project import Project
 from labelgrove.service._settings import Settings
@@ -64,6 +64,8 @@ class Service:
             directory / "lock",
             f"{directory}: another process is already serving this directory; expected only one",
         )
+        for deleted in self._folder.glob(".*"):  # when the process was killed
+            shutil.rmtree(deleted, ignore_errors=True)
         self._changed = threading.Condition()
         self._open: dict[str, Project] = {}  # least recently used first
         self._users: dict[str, int] = {}
@@ -76,7 +78,7 @@ class Service:
     def begin(self, projects: Sequence[str] = (), token: str | None = None) -> None:
         """Create missing projects, then open all projects, within the memory limit.
 
-        A project with a damaged log does not prevent the others from being served.
+        A project that cannot be opened does not prevent the others from being served.
 
         Raises
         ------
@@ -96,6 +98,8 @@ class Service:
                     sound += 1
             except DamagedLog as damage:
                 _log.error("project %s is not served: %s", name, damage)
+            except Exception:  # noqa: BLE001  the others are to be served whatever it is
+                _log.exception("project %s is not served", name)
         if self._damaged and not sound:
             raise DamagedLog(next(iter(self._damaged.values())))
         if self.leader is not None:
@@ -138,6 +142,7 @@ class Service:
         # Store the default preset, since a later version may have another: a log is self-contained.
         preset = {"preset": TextFeatures().preset}
         settings = msgspec.structs.replace(settings, text=preset | settings.text)
+        check_lasting(settings)
         new_model(settings)
         with self._alone(name):
             fresh = not self._is_there(name)
@@ -182,12 +187,10 @@ class Service:
 
         Raises
         ------
-        DataError
-            If an example has no text or no labels.
+        Problem
+            422, if an example has no text or no labels, or exceeds the limits of the service.
         """
         bodies = [Learnt(text, list(own)) for text, own in zip(texts, labels, strict=True)]
-        if not all(one.text and one.labels for one in bodies):
-            raise DataError("found an example without text or labels; expected both")
         with self.using(name) as project:
             return project.log.append([Addition("learn", one) for one in bodies]).result().sequence
 
@@ -262,9 +265,9 @@ class Service:
 
     def close(self) -> None:
         """Close all projects: apply all acknowledged events, and write snapshots."""
+        self.closing = True
         if self._follower is not None:
             self._follower.close()
-        self.closing = True
         for project in self.held():
             project.close()
         self._open.clear()

@@ -15,7 +15,7 @@ from labelgrove.models.engine._archive import About, Format, model_state
 from labelgrove.models.engine._learned import AnyLearned, Arrays, Learned, TreeEngine
 from labelgrove.models.engine._records import DTYPES, PLACES, CompactionReport, Options
 from labelgrove.models.engine._staged import StagedEngine
-from labelgrove.models.engine._tuned import thresholds_for_prediction
+from labelgrove.models.engine._tuned import thresholds_in_force
 from labelgrove.persistence import model_bytes
 
 _MOST = float(np.finfo(np.float32).max)
@@ -124,7 +124,7 @@ def _loaded(
     engine = form.load_compact(learned.options.to_dict(), arrays, True, None, False)
     return replace(
         learned.copy_around(StagedEngine.load(engine, arrays)),
-        tuned=thresholds_for_prediction(learned),
+        tuned=thresholds_in_force(learned),
         compaction=_for_json(report),
     )
 

@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from labelgrove._errors import DataError
 from labelgrove._features import FeatureNames, check_column_names, column_names
-from labelgrove._labels import LabelRegistry, Targets, parse_targets
+from labelgrove._labels import LabelRegistry
 from labelgrove._names import as_names, as_vector, place_in_list
+from labelgrove._targets import Targets, parse_targets
 from labelgrove._validation import Rows, require_same_length
 from labelgrove.models.engine._learned import KINDS, AnyLearned, Engine, Learned, suitable_rows
 from labelgrove.models.engine._records import Options

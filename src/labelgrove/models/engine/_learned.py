@@ -13,7 +13,8 @@ import numpy.typing as npt
 from labelgrove._cuts import least_scores
 from labelgrove._errors import DataError, NotLearnedError, ParameterError
 from labelgrove._features import FeatureNames, check_column_names
-from labelgrove._labels import LabelRegistry, Targets
+from labelgrove._labels import LabelRegistry
+from labelgrove._targets import Targets
 from labelgrove._validation import Rows, check_rows, require_magnitude
 from labelgrove.models.engine._records import CompactionReport, Options
 from labelgrove.tuning import Thresholds

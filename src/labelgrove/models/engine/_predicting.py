@@ -12,8 +12,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from labelgrove._errors import DataError, NotLearnedError
-from labelgrove._labels import Targets, parse_targets
 from labelgrove._parameters import integer, thread_count
+from labelgrove._targets import Targets, parse_targets
 from labelgrove._validation import Rows, require_same_length
 from labelgrove.models.engine._learned import AnyLearned
 from labelgrove.models.engine._tuned import prepared_thresholds

@@ -19,15 +19,6 @@ FloatArray = npt.NDArray[np.float64]
 _ARRAY = "threshold.value"
 
 
-def tuned_by_label(learned: AnyLearned) -> FloatArray | None:
-    """Return a threshold for every label id: set by the user, tuned while learning, or None."""
-    n_labels = len(learned.labels)
-    if learned.tuned is not None:
-        return _padded(learned.tuned.values, learned.tuned.default, n_labels)
-    start = _online_start(learned)
-    return None if start is None else _padded(_online(learned), start, n_labels)
-
-
 def prepared_thresholds(learned: AnyLearned) -> Any | None:
     """Return thresholds prepared for the engine, cached for the current state, or None."""
     labels, engine = learned.labels, learned.engine
@@ -45,14 +36,13 @@ def prepared_thresholds(learned: AnyLearned) -> Any | None:
 
 def tuned_by_class(learned: AnyLearned) -> FloatArray | None:
     """Return a threshold for every class, or None if there are no thresholds."""
-    by_label = tuned_by_label(learned)
-    if by_label is None:
+    tuned = thresholds_in_force(learned)
+    if tuned is None:
         return None
     column_of, n_columns = learned.columns()
-    start = _online_start(learned) if learned.tuned is None else learned.tuned.default
-    values = np.full(n_columns, start, np.float64)
-    active = learned.labels.active
-    values[column_of[active]] = by_label[active]
+    values = np.full(n_columns, tuned.default)
+    active = np.flatnonzero(learned.labels.active[: len(tuned.values)])
+    values[column_of[active]] = tuned.values[active]
     return values
 
 
@@ -86,7 +76,7 @@ def thresholds_state(
     Thresholds tuned while learning belong to the engine's state, unless the file is for
     prediction.
     """
-    tuned = thresholds_for_prediction(learned) if for_prediction else learned.tuned
+    tuned = thresholds_in_force(learned) if for_prediction else learned.tuned
     if tuned is None:
         return None, {}
     about = {
@@ -98,8 +88,8 @@ def thresholds_state(
     return about, {_ARRAY: tuned.values}
 
 
-def thresholds_for_prediction(learned: AnyLearned) -> Thresholds | None:
-    """Return the thresholds of a copy for prediction, including those tuned while learning."""
+def thresholds_in_force(learned: AnyLearned) -> Thresholds | None:
+    """Return the thresholds by label id: set by the user, tuned while learning, or None."""
     start = _online_start(learned)
     if learned.tuned is not None or start is None:
         return learned.tuned
@@ -131,9 +121,3 @@ def _online(learned: AnyLearned) -> FloatArray:
     engine = learned.engine
     assert isinstance(engine, _core.OnlinePlt)
     return engine.thresholds()
-
-
-def _padded(values: FloatArray, default: float, size: int) -> FloatArray:
-    padded = np.full(size, default, np.float64)
-    padded[: min(len(values), size)] = values[:size]
-    return padded

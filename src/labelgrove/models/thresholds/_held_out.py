@@ -15,7 +15,8 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import has_fit_parameter
 
 from labelgrove._errors import DataError, ParameterError
-from labelgrove._labels import LabelRegistry, parse_targets
+from labelgrove._labels import LabelRegistry
+from labelgrove._targets import parse_targets
 from labelgrove._validation import check_weights, n_rows_of
 from labelgrove.models.thresholds._estimates import sliceable
 

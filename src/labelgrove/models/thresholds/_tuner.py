@@ -13,8 +13,8 @@ from scipy.sparse import csr_array, vstack
 
 from labelgrove._cuts import Cut
 from labelgrove._errors import DataError, ParameterError
-from labelgrove._labels import parse_targets
 from labelgrove._sparse import without
+from labelgrove._targets import parse_targets
 from labelgrove._validation import n_rows_of
 from labelgrove.models.engine._learned import known
 from labelgrove.models.thresholds._estimates import Estimates, batches
