@@ -39,6 +39,23 @@ def triples(matrix: Any, what: str) -> tuple[npt.NDArray[Any], npt.NDArray[Any],
     return coo.row, coo.col, coo.data
 
 
+def require_inside(
+    rows: npt.NDArray[Any], columns: npt.NDArray[Any], shape: tuple[int, int], what: str
+) -> None:
+    """Refuse entries outside a matrix of this shape.
+
+    Raises
+    ------
+    DataError
+    """
+    for axis, ids, size in (("row", rows, shape[0]), ("column", columns, shape[1])):
+        outside = np.flatnonzero((ids < 0) | (ids >= size))
+        if outside.size:
+            raise DataError(
+                f"{what} is damaged: it stores an entry in {axis} {ids[outside[0]]} and has {size}"
+            )
+
+
 def dense_indicator(Y: npt.NDArray[Any]) -> Indicator:
     """Return the ones of a 2-D array.
 
@@ -79,12 +96,7 @@ def sparse_indicator(Y: Any, name: str = "Y") -> Indicator:
         raise DataError(f"{name} is sparse with values of type {Y.dtype}: expected 0 and 1")
     # Copy before checking, in case another thread writes to the caller's arrays.
     rows, columns, values = (np.array(part) for part in triples(Y, name))
-    for axis, ids, size in (("row", rows, Y.shape[0]), ("column", columns, Y.shape[1])):
-        outside = np.flatnonzero((ids < 0) | (ids >= size))
-        if outside.size:
-            raise DataError(
-                f"{name} is damaged: it stores an entry in {axis} {ids[outside[0]]} and has {size}"
-            )
+    require_inside(rows, columns, Y.shape, name)
     wrong = np.flatnonzero((values != 0) & (values != 1))
     if wrong.size:
         first = wrong[0]

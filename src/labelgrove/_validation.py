@@ -14,7 +14,7 @@ from sklearn.utils import check_array
 from labelgrove import _core
 from labelgrove._errors import DataError
 from labelgrove._features import FeatureNames
-from labelgrove._sparse import triples
+from labelgrove._sparse import require_inside, triples
 
 MAX_FEATURE = 2**31 - 2
 """Largest feature id: ids are 31-bit, and one is reserved."""
@@ -237,12 +237,7 @@ def _check_sparse(X: Any) -> Rows:
 
 
 def _from_triples(rows: Any, columns: Any, values: Any, shape: tuple[int, int]) -> Rows:
-    for name, ids, size in (("row", rows, shape[0]), ("column", columns, shape[1])):
-        outside = np.flatnonzero((ids < 0) | (ids >= size))
-        if outside.size:
-            raise DataError(
-                f"X is damaged: it stores an entry in {name} {ids[outside[0]]} and has {size}"
-            )
+    require_inside(rows, columns, shape, "X")
     order = np.argsort(rows, kind="stable")
     indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=shape[0]))])
     return _check_arrays(indptr, columns[order], values[order], shape[1])

@@ -74,7 +74,9 @@ def test_scores_that_cannot_be(scores: Any, message: str) -> None:
 def test_damaged_matrices_are_named() -> None:
     damaged = sparse.csr_array(np.array([[0.5, 0.5]]))
     damaged.indices[1] = 7
-    with pytest.raises(DataError, match="scores is damaged: it stores an entry in column 7 of 2"):
+    with pytest.raises(
+        DataError, match="scores is damaged: it stores an entry in column 7 and has 2"
+    ):
         read_pairs([[0, 1]], damaged)
     with pytest.raises(DataError, match="Y, row 0, column 1: 2, expected 0 or 1"):
         read_pairs([[0, 2]], [[0.5, 0.5]])

@@ -71,7 +71,7 @@ def _names(header: str, delimiter: str) -> list[str]:
 def decoded_lines(source: LineSource) -> Iterator[str]:
     """Yield the lines of the file, each with its line break."""
     for block in source.blocks():
-        for number, line in enumerate(block.data.split(b"\n"), block.first_line):
+        for number, line in block.lines():
             try:
                 yield line.decode("utf-8") + "\n"
             except UnicodeDecodeError as error:

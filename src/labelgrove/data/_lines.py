@@ -18,6 +18,10 @@ class Block(NamedTuple):
     first_line: int
     data: bytes
 
+    def lines(self) -> Iterator[tuple[int, bytes]]:
+        """Return the lines with their numbers."""
+        return enumerate(self.data.split(b"\n"), self.first_line)
+
 
 class LineSource:
     r"""Cut a stream into blocks of whole lines; can be read once.

@@ -110,7 +110,7 @@ def _lines(path: str) -> Iterator[tuple[int, bytes]]:
     with ExitStack() as resources:
         source = LineSource(path, open_pieces(path, resources))
         for block in source.blocks():
-            for number, line in enumerate(block.data.split(b"\n"), block.first_line):
+            for number, line in block.lines():
                 if stripped := line.strip():
                     empty = False
                     yield number, stripped

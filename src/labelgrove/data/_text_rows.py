@@ -43,15 +43,12 @@ def text_pieces(source: LineSource, parse: ParseLine) -> Iterator[Piece]:
 
 
 def _parse_block(block: Block, parse: ParseLine) -> tuple[Piece, tuple[int, str] | None]:
-    labels: list[tuple[str, ...]] = []
-    texts: list[str] = []
-    numbers: list[int] = []
-    problem = None
-    for number, line in enumerate(block.data.split(b"\n"), block.first_line):
+    rows, problem = Collected(), None
+    for number, line in block.lines():
         if not line:
             continue
         try:
-            found, text = parse(line)
+            labels, text = parse(line)
         except UnicodeDecodeError as error:
             problem = (
                 number,
@@ -61,10 +58,8 @@ def _parse_block(block: Block, parse: ParseLine) -> tuple[Piece, tuple[int, str]
         except RowError as error:
             problem = number, str(error)
             break
-        labels.append(found)
-        texts.append(text)
-        numbers.append(number)
-    return Piece(labels, np.array(numbers, np.int64), text=texts), problem
+        rows.add(labels, text, number)
+    return rows.take(), problem
 
 
 class Collected:

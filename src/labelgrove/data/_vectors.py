@@ -54,7 +54,7 @@ def _words(path: str) -> dict[str, Vector]:
     size = 0
     with ExitStack() as resources:
         for block in LineSource(path, open_pieces(path, resources)).blocks():
-            for number, line in enumerate(block.data.split(b"\n"), block.first_line):
+            for number, line in block.lines():
                 fields = line.rstrip(b" ").split(b" ")
                 if number == 1 and (header := _HEADER.fullmatch(line)):
                     size = int(header[1])

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._targets import Targets, parse_targets
+from labelgrove._validation import check_weights
 from labelgrove.vocabulary import Vocabulary
 
 NamesLearnt = Literal["met", "all"]
@@ -45,7 +46,7 @@ class WithNames:
 
     texts: list[str]
     labels: list[Any]
-    weights: npt.NDArray[np.float64] | None
+    weights: npt.NDArray[np.floating[Any]] | None
     own: npt.NDArray[np.bool_]
 
 
@@ -98,12 +99,7 @@ def with_names(
         raise DataError(
             "Y is a 0/1 matrix, and the names of a vocabulary refer to labels; expected labels"
         )
-    weights = None if sample_weight is None else np.asarray(sample_weight, np.float64)
-    if weights is not None and weights.shape != (len(given),):
-        raise DataError(
-            f"sample_weight has shape {weights.shape}; expected one weight for each of the "
-            f"{len(given)} examples"
-        )
+    weights = check_weights(sample_weight, len(given), some=False)
     rows: list[int] = []  # -1 for names
     found: list[str] = []
     labels: list[Any] = []

@@ -144,7 +144,7 @@ class IndexedDocument(Struct):
     """An example in Annif's format."""
 
     text: AnyText = ""
-    subjects: list[Subject] = []
+    subjects: Annotated[list[Subject], Meta(max_length=MOST_LABELS)] = []
     metadata: dict[str, Any] = {}
 
 
@@ -298,18 +298,10 @@ async def learn(call: Call) -> Response:
         Addition("learn", Learnt(one.text, [subject.uri for subject in one.subjects]))
         for one in wanted
     ]
-    _check_additions(additions)
     call.headers["LabelGrove-Skipped"] = str(len(call.body) - len(wanted))
     if additions:
         await call.durable(project, project.log.append(additions, call.key, call.raw))
     return Response(status_code=204)
-
-
-def _check_additions(additions: list[Addition]) -> None:
-    """Apply the limit on labels per example to examples in Annif's format."""
-    for place, addition in enumerate(additions):
-        if len(addition.body.labels) > MOST_LABELS:
-            raise Problem(422, f"[{place}].subjects: expected at most {MOST_LABELS:,}")
 
 
 async def detect_language(_: Call) -> Languages:

@@ -23,7 +23,7 @@ from labelgrove._parameters import real
 from labelgrove.tuning._borrowing import INDEX, Bands, Counts, Curves, IndexArray, Setting
 from labelgrove.tuning._bounds import UPPER, check_upper
 from labelgrove.tuning._figures import FOLDS, SetFigures, fold_of
-from labelgrove.tuning._measure import Average, check_average, check_zero_division
+from labelgrove.tuning._measure import Average, check_average, check_zero_division, reaching
 from labelgrove.tuning._pairs import FloatArray, IntArray, grouped, read_pairs
 from labelgrove.tuning._thresholds import Thresholds, as_default
 
@@ -286,7 +286,7 @@ class _Reached:
 def _reaching(cells: IntArray, shape: tuple[int, int]) -> FloatArray:
     """Return how many pairs of each label reach each candidate, from cells (label, reached)."""
     counts = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
-    return np.cumsum(counts[:, :0:-1], axis=1)[:, ::-1].astype(np.float64)
+    return reaching(counts).astype(np.float64)
 
 
 def _candidates(lower: float, upper: float) -> FloatArray:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from labelgrove._errors import ParameterError
-from labelgrove.tuning._measure import f_from_counts
+from labelgrove.tuning._measure import f_from_counts, last_best
 from labelgrove.tuning._pairs import FloatArray, IntArray
 
 INDEX = np.int8
@@ -213,5 +213,5 @@ class Curves:
                 value = hits - setting.price * predicted
             else:
                 value = macro + setting.weight * micro
-            best[at] = value.shape[1] - 1 - np.argmax(value[:, ::-1], axis=1)
+            best[at] = last_best(value)
         return best

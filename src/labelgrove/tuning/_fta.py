@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
 from labelgrove._errors import ParameterError
 from labelgrove.tuning._bounds import UPPER, clip
-from labelgrove.tuning._measure import f_from_counts
+from labelgrove.tuning._measure import f_from_counts, last_best, reaching
 from labelgrove.tuning._pairs import BoolArray, FloatArray, IntArray, Pairs
 from labelgrove.tuning._search import ThresholdSearch
 from labelgrove.tuning._thresholds import Thresholds
@@ -116,11 +114,6 @@ class FTA(ThresholdSearch):
 
     def _f(self, hits: IntArray, predicted: IntArray, positives: IntArray) -> FloatArray:
         """F-measure of every group (rows) at every candidate (columns)."""
-
-        def reaching(counts: IntArray) -> IntArray:
-            at_least: IntArray = np.cumsum(counts[:, :0:-1], axis=1)[:, ::-1]
-            return at_least
-
         return f_from_counts(
             reaching(hits), positives[:, np.newaxis], reaching(predicted), self._zero
         )
@@ -134,7 +127,7 @@ class FTA(ThresholdSearch):
             if not self._common:
                 return self._each_label(by_group)
             curve = by_group.mean(axis=0) if len(by_group) else np.zeros(len(self._candidates))
-        best = _last_best(curve)
+        best = last_best(curve)
         chosen = float(self._candidates[best])
         values = clip(chosen, self._lower, self._upper)
         return Thresholds(
@@ -148,15 +141,10 @@ class FTA(ThresholdSearch):
         )
 
     def _each_label(self, by_label: FloatArray) -> Thresholds:
-        best = _last_best(by_label)
+        best = last_best(by_label)
         values = clip(self._candidates[best], self._lower, self._upper)
         score = by_label.max(axis=1).mean() if len(by_label) else 0.0
         return Thresholds(values, float(self._candidates[-1]), "fta", self._average, float(score))
-
-
-def _last_best(values: FloatArray) -> Any:
-    """Return the index of the last greatest value along the last axis."""
-    return values.shape[-1] - 1 - np.argmax(values[..., ::-1], axis=-1)
 
 
 def _check_candidates(thresholds: npt.ArrayLike | None, upper: float) -> FloatArray:

@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from labelgrove._errors import ParameterError
-from labelgrove.tuning._pairs import FloatArray
+from labelgrove.tuning._pairs import FloatArray, IntArray
 
 Average = Literal["macro", "micro", "instance"]
 AVERAGES: tuple[Average, ...] = get_args(Average)
@@ -20,6 +20,17 @@ def f_from_counts(hits: Any, positives: Any, predicted: Any, zero_division: floa
     value = np.full(below.shape, zero_division)
     np.divide(above, below, out=value, where=below > 0)
     return value
+
+
+def reaching(counts: IntArray) -> IntArray:
+    """Return how many of each row reach each candidate, from those between two candidates."""
+    at_least: IntArray = np.cumsum(counts[:, :0:-1], axis=1)[:, ::-1]
+    return at_least
+
+
+def last_best(values: FloatArray) -> Any:
+    """Return the index of the last greatest value along the last axis."""
+    return values.shape[-1] - 1 - np.argmax(values[..., ::-1], axis=-1)
 
 
 def check_average(average: Any) -> Average:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, issparse
 
 from labelgrove._errors import DataError
-from labelgrove._sparse import dense_indicator, sparse_indicator, triples
+from labelgrove._sparse import dense_indicator, require_inside, sparse_indicator, triples
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -114,11 +114,7 @@ def _as_matrix(values: Any, name: str) -> npt.NDArray[Any]:
 
 
 def _check(row: Any, label: Any, value: Any, shape: tuple[int, int]) -> None:
-    for name, ids, size in (("row", row, shape[0]), ("column", label, shape[1])):
-        outside = (ids < 0) | (ids >= size)
-        if outside.any():
-            first = ids[np.argmax(outside)]
-            raise DataError(f"scores is damaged: it stores an entry in {name} {first} of {size}")
+    require_inside(row, label, shape, "scores")
     if value.dtype.kind not in "fiub":
         raise DataError(f"scores holds values of type {value.dtype}: expected numbers")
     right = (value >= 0) & (value <= 1 + _ROUNDING)

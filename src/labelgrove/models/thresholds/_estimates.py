@@ -15,7 +15,7 @@ from sklearn.utils import _safe_indexing
 
 from labelgrove._cuts import reaches
 from labelgrove._errors import DataError, ParameterError
-from labelgrove._sparse import triples
+from labelgrove._sparse import require_inside, triples
 from labelgrove._validation import n_rows_of
 from labelgrove.models.engine._predicting import SearchStats
 
@@ -129,9 +129,7 @@ def sliceable(X: Any) -> Any:
     row, column, value = triples(X, "X")
     if X.format == "csr":
         return X
-    for name, ids, size in (("row", row, X.shape[0]), ("column", column, X.shape[1])):
-        if ids.size and not (ids.min() >= 0 and ids.max() < size):
-            raise DataError(f"X is damaged: it stores an entry in a {name} outside its shape")
+    require_inside(row, column, X.shape, "X")
     return csr_array((value, (row, column)), shape=X.shape)
 
 
