@@ -64,9 +64,13 @@ class _OneByOne:
         self._names.extend(arrived)
         self._numbers |= arrived
 
+    @property
+    def _has_classes(self) -> bool:
+        return self._model.__sklearn_is_fitted__() and bool(self._model.n_classes_)
+
     def _probabilities(self, x: Mapping[Any, Any]) -> dict[int, float]:
         """Probability of each label seen so far, by number."""
-        if not self._model.__sklearn_is_fitted__() or self._model.n_classes_ == 0:
+        if not self._has_classes:
             return {}
         row = [_row(x)]
         numbers, found = self._model.predict_topk(row, self._model.n_classes_)
@@ -134,13 +138,11 @@ class Classifier(_OneByOne, base.Classifier):
         ----------
         x : dict of feature to number or string
         """
-        found = self._probabilities(x)
-        total = math.fsum(found.values())
-        even = 1.0 / max(len(self._names), 1)
-        return {
-            label: found.get(number, 0.0) / total if total > 0 else even
-            for label, number in self._numbers.items()
-        }
+        if not self._has_classes:
+            return dict.fromkeys(self._numbers, 1.0 / max(len(self._names), 1))
+        [found] = self._model.predict_proba([_row(x)]).tolist()
+        by_number = dict(zip(self._model.classes_.tolist(), found, strict=True))
+        return {label: by_number.get(number, 0.0) for label, number in self._numbers.items()}
 
     @property
     def _multiclass(self) -> bool:

@@ -20,7 +20,7 @@ from labelgrove import (
     TextClassifier,
 )
 from labelgrove.metrics import inverse_propensity
-from labelgrove.models.engine._predicting import MISSING
+from labelgrove.models.engine._learned import MISSING
 from labelgrove.models.engine._staged import StagedEngine
 from labelgrove.tuning._second_stage import CANDIDATES, SecondStage
 from naive import second_stage as naive
@@ -376,3 +376,17 @@ def test_sums_stay_within_the_budget(make: Any, tmp_path: Path) -> None:
     assert stage_of(free).sums.bytes < 300_000
     small = make(second_stage="head", max_bytes="150kB").fit(X, y)
     assert stage_of(small).sums.bytes <= 150_000 * 3 // 16 < stage_of(free).sums.bytes
+
+
+@pytest.mark.parametrize("make", [OnlinePLTClassifier, PLTClassifier, MemoryTreeClassifier])
+def test_one_class_of_many_gets_the_probability_that_it_deserves(make: Any) -> None:
+    rng = np.random.default_rng(0)
+    means = rng.normal(size=(40, 30))
+    y = rng.integers(40, size=3000)
+    X = (means[y] + 1.1 * rng.normal(size=(3000, 30))).astype(np.float32)
+    model = make().fit(X[:2000], y[:2000])
+    P = model.predict_proba(X[2000:])
+    np.testing.assert_allclose(P.sum(axis=1), 1)
+    assert (model.classes_[P.argmax(axis=1)] == model.predict(X[2000:])).mean() > 0.999
+    right = (P.argmax(axis=1) == y[2000:]).mean()
+    assert P.max(axis=1).mean() == pytest.approx(right, abs=0.15)

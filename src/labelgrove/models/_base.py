@@ -210,8 +210,9 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         probabilities : csr_array of shape (n, n_classes), float32
             One column per class, in the order of ``classes_``; only the requested probabilities
             are stored. With neither ``top_k`` nor ``threshold`` a dense ndarray if the targets
-            were multi-class, with rows scaled to sum to 1 unless ``labels`` are given, or a dense
-            indicator.
+            were multi-class, or a dense indicator. For multi-class targets rows then sum to 1
+            unless ``labels`` are given: if nodes decide about their children independently, as in
+            most label trees, a class is in proportion to its odds, p / (1 - p).
         stats : SearchStats
             Only if ``return_stats``.
 

@@ -18,8 +18,7 @@ from labelgrove._labels import LabelRegistry
 from labelgrove._parameters import thread_count
 from labelgrove.models._batch import BatchClassifier, BatchStart
 from labelgrove.models.engine._examples import Examples, Start
-from labelgrove.models.engine._learned import Learned, known
-from labelgrove.models.engine._predicting import MISSING
+from labelgrove.models.engine._learned import MISSING, Learned, known
 from labelgrove.models.engine._records import SavedOptions
 
 Floats = npt.NDArray[np.float64]

@@ -25,8 +25,7 @@ from labelgrove.models._plt_options import (
 )
 from labelgrove.models.engine._archive import Format
 from labelgrove.models.engine._examples import Start
-from labelgrove.models.engine._learned import Learned, known
-from labelgrove.models.engine._predicting import MISSING
+from labelgrove.models.engine._learned import MISSING, Learned, known
 from labelgrove.models.engine._records import SavedOptions, word_for, words_of
 from labelgrove.trees._structure import depths_of
 

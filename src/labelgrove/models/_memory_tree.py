@@ -36,6 +36,11 @@ class MemoryTreeOptions(SavedOptions):
     max_bytes: int = 0  # limit of the engine; 0 for none
     sums_bytes: int = 0  # limit of the second stage's sums; 0 for none
 
+    @property
+    def odds(self) -> float:
+        """As `Options.odds`: with classifiers, every label has a probability of its own."""
+        return 1.0 if self.classifiers else 0.0
+
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
         p = parameters

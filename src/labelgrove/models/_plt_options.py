@@ -101,6 +101,11 @@ class EngineOptions(SavedOptions):
     max_bytes: int = 0  # limit of the engine; 0 for none
     sums_bytes: int = 0  # limit of the second stage's sums; 0 for none
 
+    @property
+    def odds(self) -> float:
+        """As `Options.odds`: the probabilities of unlikely labels are too high with AROW's link."""
+        return 1.5 if self.learner == LEARNERS["arow"] else 1.0
+
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
         p = with_preset(parameters)
@@ -217,6 +222,11 @@ class BatchOptions(SavedOptions):
     seed: int
     online: EngineOptions | None = None
     plenty: float = 0.0  # C falls for children with more examples; 0: the same C for all
+
+    @property
+    def odds(self) -> float:
+        """As `Options.odds`."""
+        return 0.0 if self.link == LINKS["softmax"] else 1.0
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:

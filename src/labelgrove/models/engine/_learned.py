@@ -19,6 +19,9 @@ from labelgrove._validation import Rows, check_rows, require_magnitude
 from labelgrove.models.engine._records import CompactionReport, Options
 from labelgrove.tuning import Thresholds
 
+MISSING = np.uint32(0xFFFFFFFF)
+"""The core's label id for "no label"."""
+
 KINDS = ("multiclass", "multilabel", "indicator")
 """Kinds of targets."""
 

@@ -15,17 +15,16 @@ from labelgrove._errors import DataError, NotLearnedError
 from labelgrove._parameters import integer, thread_count
 from labelgrove._targets import Targets, parse_targets
 from labelgrove._validation import Rows, require_same_length
-from labelgrove.models.engine._learned import AnyLearned
+from labelgrove.models.engine._learned import MISSING, AnyLearned
+from labelgrove.models.engine._staged import StagedEngine
 from labelgrove.models.engine._tuned import prepared_thresholds
-
-MISSING = np.uint32(0xFFFFFFFF)
-"""The core's label id for "no label"."""
 
 DENSE_LIMIT = 2**30
 """Largest dense result in bytes; for more, the caller must request a sparse result."""
 
 
 _DIGITS = 6
+_LEAST_DOUBT = 2.0**-25  # of a probability that is rounded to 1
 _FIRST_PART, _PART_SECONDS = 256, 0.1
 
 
@@ -141,7 +140,9 @@ def all_estimates(
 ) -> tuple[Any, SearchStats]:
     """Return all probabilities: dense if the targets were dense or multi-class, else sparse.
 
-    For multi-class targets every row is scaled to sum to 1, unless only some labels are allowed.
+    For multi-class targets every row sums to 1, unless only some labels are allowed. If nodes
+    decide about their children independently, class i is the only right one with a probability in
+    proportion to its odds, p_i / (1 - p_i).
     """
     n_classes = learned.columns()[1]
     refuse_if_too_large(rows.n_rows, n_classes, 12)
@@ -151,6 +152,9 @@ def all_estimates(
     dense = found.toarray().astype(np.float64)
     if labels is not None:
         return dense, stats
+    power = 0.0 if isinstance(learned.engine, StagedEngine) else learned.options.odds
+    if power > 0:
+        dense = (dense / np.maximum(1 - dense, _LEAST_DOUBT)) ** power
     totals = dense.sum(axis=1, keepdims=True)
     even = np.full_like(dense, 1 / max(n_classes, 1))
     return np.divide(dense, totals, out=even, where=totals > 0), stats

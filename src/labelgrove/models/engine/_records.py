@@ -25,6 +25,13 @@ class Options(Protocol):
     def normalize(self) -> bool:
         """Whether rows are scaled to unit length."""
 
+    @property
+    def odds(self) -> float:
+        """Power of a class's odds in proportion to which it is the only right one.
+
+        0 if the probabilities of all labels sum to 1 anyway; see docs/decisions/calibration.md.
+        """
+
     def to_dict(self) -> dict[str, Any]:
         """Return the options in the form used by the core and by model files."""
 
@@ -36,6 +43,11 @@ class Options(Protocol):
 @dataclass(frozen=True)
 class SavedOptions(ABC):
     """Options of the core, with defaults resolved and values checked."""
+
+    @property
+    def odds(self) -> float:
+        """As `Options.odds`."""
+        return 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the options in the form used by the core and by model files."""

@@ -16,8 +16,14 @@ import numpy.typing as npt
 from labelgrove import _core
 from labelgrove.metrics import inverse_propensity
 from labelgrove.metrics._propensity import FEWEST_EXAMPLES
-from labelgrove.models.engine._learned import Arrays, Floats, Ids, Pointers, without_prefix
-from labelgrove.models.engine._predicting import MISSING
+from labelgrove.models.engine._learned import (
+    MISSING,
+    Arrays,
+    Floats,
+    Ids,
+    Pointers,
+    without_prefix,
+)
 from labelgrove.tuning._second_stage import CANDIDATES, SecondStage
 
 BUDGET = 512

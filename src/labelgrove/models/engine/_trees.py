@@ -14,7 +14,7 @@ from labelgrove._errors import DataError, ParameterError
 from labelgrove._labels import LabelRegistry
 from labelgrove._parameters import choice, integer, real, thread_count
 from labelgrove._validation import Rows
-from labelgrove.models.engine._predicting import MISSING
+from labelgrove.models.engine._learned import MISSING
 from labelgrove.trees import (
     LabelTree,
     complete_tree,

@@ -15,8 +15,7 @@ from labelgrove import _core
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._parameters import integer
 from labelgrove._validation import Rows
-from labelgrove.models.engine._learned import AnyLearned, TreeEngine
-from labelgrove.models.engine._predicting import MISSING
+from labelgrove.models.engine._learned import MISSING, AnyLearned, TreeEngine
 from labelgrove.models.engine._staged import StagedEngine
 from labelgrove.models.engine._trees import tree_numbers
 from labelgrove.models.explanations._explanation import (
