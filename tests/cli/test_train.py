@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 
 import labelgrove
-from labelgrove.cli._learning import ALL_PREDICTED, SAMPLE
-from labelgrove.cli.streams._source import LEARNING_ROWS
 from labelgrove.data import read_examples
 
 
@@ -220,22 +218,27 @@ def test_an_empty_file_is_named(run: Any, tmp_path: Path) -> None:
     assert "empty.jsonl" in result.stderr
 
 
-def test_batches_fit_into_chunks() -> None:
-    assert LEARNING_ROWS % SAMPLE == 0
-    assert ALL_PREDICTED % LEARNING_ROWS == 0
+def test_what_is_sorted_by_class_is_measured_as_it_is(run: Any, tmp_path: Path) -> None:
+    """One hundred examples of each class, one class after another."""
+    words = [f"word{i} and so on" for i in range(40)]
+    lines = [json.dumps({"text": text, "labels": [text[:6]]}) for text in words for _ in range(100)]
+    (tmp_path / "sorted.jsonl").write_text("\n".join(lines))
+    for more in ([], ["--progressive", tmp_path / "p.html"], ["--set", "second_stage=head"]):
+        told = run("train", tmp_path / "sorted.jsonl", "-o", tmp_path / "m.lg", "--json", *more)
+        assert json.loads(told.stdout)["progressive_p@1"] == pytest.approx(0.98, abs=0.015)
 
 
 def test_a_batch_is_finished_before_ctrl_c_is_answered(
     run: Any, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    learn = labelgrove.TextClassifier.partial_fit
+    learn = labelgrove.TextClassifier._partial_fit
 
-    def learn_and_be_interrupted(self: Any, X: Any, y: Any) -> Any:
+    def learn_and_be_interrupted(self: Any, X: Any, y: Any, *given: Any, **more: Any) -> Any:
         if len(y) == 64:
             signal.raise_signal(signal.SIGINT)
-        return learn(self, X, y)
+        return learn(self, X, y, *given, **more)
 
-    monkeypatch.setattr(labelgrove.TextClassifier, "partial_fit", learn_and_be_interrupted)
+    monkeypatch.setattr(labelgrove.TextClassifier, "_partial_fit", learn_and_be_interrupted)
     words = ("train", texts, "-o", tmp_path / "m.lg")
     result = run(*words, "--json", status=130)
     learnt = 1 + 2 + 4 + 8 + 16 + 32 + 64

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -9,6 +10,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import typer
 
 from labelgrove import distributed
@@ -25,17 +28,19 @@ from labelgrove.cli.streams._source import LEARNING_ROWS, Source, rows
 from labelgrove.data import Examples
 from labelgrove.data._mapped import is_mapped
 from labelgrove.evaluation import StreamRecord
-from labelgrove.evaluation._progressive import predict_then_learn
 from labelgrove.models import PLTClassifier, TextClassifier
+from labelgrove.models._online import predict_and_learn
 from labelgrove.models._text_classifier import counter_of
 from labelgrove.reporting import write_stream_report
 from labelgrove.text._counted import CountedTexts
 
-#: Rows of a batch that are predicted before it is learnt; also the largest batch at the start.
-SAMPLE = 256
+Indices = npt.NDArray[np.uint64]
 
-#: Until so many examples are seen, batches stay small enough to be predicted as a whole.
-ALL_PREDICTED = 4_096
+#: So many examples are all predicted before they are learnt; later fewer, at last one in `EVERY`.
+ALL_PREDICTED, EVERY = 256, 16
+
+#: Batches are at most so large in the first `_FIRST` examples, and while every one is predicted.
+_SMALL, _FIRST = 256, LEARNING_ROWS
 
 
 @dataclass
@@ -49,7 +54,7 @@ class Learning:
     record : StreamRecord
         The course of the first pass.
     all_predicted : bool
-        Whether the first pass predicts every example, or only the first rows of each batch.
+        Whether the first pass predicts every example, or only some.
     examples : int
         Examples learnt, counted once per pass.
     seconds : float
@@ -155,9 +160,8 @@ def learn_from(
                 if passes > 1:
                     line.restart(f"pass {number}/{passes}", source.total)
                 done = 0
-                batches = _batches(
-                    source, first_pass=number == 1, all_predicted=state.all_predicted
-                )
+                small = 0 if number > 1 else math.inf if state.all_predicted else _FIRST
+                batches = _batches(source, small)
                 counting = max(threads - 1, 1)  # one thread learns meanwhile
                 given = _given(state.model, batches, source.path, counting, skip=learnt - seen)
                 for batch, X in source.ahead(given, threads):
@@ -265,30 +269,47 @@ def _begins_at_once(model: Model) -> bool:
 
 
 def learn_batch(state: Learning, batch: Examples, X: Any, path: str, *, predict: bool) -> None:
-    """Predict a batch, count the hits, then learn it.
+    """Learn a batch, some or all of whose rows are predicted just before they are learnt.
 
     Later passes do not ``predict``: the model has already learnt their rows.
     """
     model: Any = state.model
+    asked, begin = _asked(state, batch.n_rows), perf_counter()
     try:
         targets = targets_of(state.model, batch, path)
-        if predict:
-            predict_then_learn(
-                model,
-                X,
-                targets,
-                batch.labels,
-                state.record,
-                sample=None if state.all_predicted else SAMPLE,
-                count_nodes=state.all_predicted,
-            )
-        else:
+        if not predict:
             model.partial_fit(X, targets, again=True)
+            return
+        found = predict_and_learn(model, X, targets, asked, state.record.places)
     except FileFormatError:
         raise
     except DataError as failure:
         place = f"{path}, lines {batch.lines[0]} to {batch.lines[-1]}"
         raise DataError(f"{place}: {failure}") from None
+    _note(state, batch, asked, found, perf_counter() - begin)
+
+
+def _asked(state: Learning, n_rows: int) -> Indices:
+    """Return the rows of a batch to predict, the first row among them."""
+    if state.all_predicted:
+        return np.arange(n_rows, dtype=np.uint64)
+    numbers = state.examples + np.arange(n_rows)
+    due = numbers % np.minimum(1 + numbers // ALL_PREDICTED, EVERY) == 0
+    due[:1] = True
+    return np.flatnonzero(due).astype(np.uint64)
+
+
+def _note(
+    state: Learning, batch: Examples, asked: Indices, found: list[list[Any]], seconds: float
+) -> None:
+    """Record the predictions of a batch; each stands for the rows up to the next one."""
+    nodes, model = 0, state.model
+    if state.all_predicted and hasattr(model, "tree_"):
+        nodes = model.tree_.n_nodes
+    ends = [*asked[1:].tolist(), batch.n_rows]
+    for begin, end, best in zip(asked.tolist(), ends, found, strict=True):
+        share = seconds * (end - begin) / batch.n_rows
+        state.record.add(batch.labels[begin:end], [best], seconds=share, nodes=nodes)
 
 
 def facts(state: Learning) -> list[str]:
@@ -299,23 +320,18 @@ def facts(state: Learning) -> list[str]:
     ]
 
 
-def _batches(source: Source, first_pass: bool, all_predicted: bool) -> Iterator[Examples]:
-    """Yield the batches of a pass: its chunks, cut smaller while every row is predicted."""
+def _batches(source: Source, small: float) -> Iterator[Examples]:
+    """Yield the batches of a pass: its chunks, cut into parts in the first ``small`` examples."""
     seen = 0
     for chunk in source.chunks():
         start = 0
         while start < chunk.n_rows:
-            size = _batch_size(seen, all_predicted) if first_pass else LEARNING_ROWS
+            size = min(seen + 1, _SMALL) if seen < small else LEARNING_ROWS
             whole = start == 0 and size >= chunk.n_rows
             batch = chunk if whole else rows(chunk, slice(start, start + size))
             yield batch
             start += batch.n_rows
             seen += batch.n_rows
-
-
-def _batch_size(seen: int, all_predicted: bool) -> int:
-    """Start with 1, 2, 4, … rows; otherwise every label of the first chunk would be unknown."""
-    return min(seen + 1, SAMPLE) if all_predicted or seen < ALL_PREDICTED else LEARNING_ROWS
 
 
 def new_record(page: str | None, known: Sequence[Any] = ()) -> StreamRecord | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -132,7 +132,7 @@ def iter_progressive(
     step = None if every is None else integer("every", every, 1)
     shown = 0
     for example in examples_of(stream):
-        predict_then_learn(clf, example.X, example.Y, [example.labels], record)
+        _predict_then_learn(clf, example.X, example.Y, example.labels, record)
         n = record.examples
         if n & (n - 1) == 0 or (step is not None and n % step == 0):
             shown = n
@@ -143,45 +143,19 @@ def iter_progressive(
         yield record.point()
 
 
-def predict_then_learn(
-    clf: Learner,
-    X: Any,
-    Y: Any,
-    labels: Sequence[Collection[Hashable]],
-    record: StreamRecord,
-    *,
-    sample: int | None = None,
-    count_nodes: bool = False,
+def _predict_then_learn(
+    clf: Learner, X: Any, Y: Any, labels: Collection[Hashable], record: StreamRecord
 ) -> None:
-    """Let a model predict a batch, then learn it, and record how well it did.
-
-    Parameters
-    ----------
-    clf : estimator with ``predict_topk`` and ``partial_fit``
-    X, Y
-        Rows and labels accepted by the model.
-    labels : sequence of collections
-        The labels of every row.
-    record : StreamRecord
-        Also sets the number of places to predict.
-    sample : int, optional
-        Predict only this many rows, the first ones.
-    count_nodes : bool
-        Also record the size of the model's tree, which takes a moment.
-    """
+    """Let a model predict an example, then learn it, and record how well it did."""
     start = perf_counter()
     try:
-        names, scores, *_ = clf.predict_topk(X[:sample], k=record.places)
+        names, scores, *_ = clf.predict_topk(X, k=record.places)
     except NotFittedError:
         if record.n_labels > 0:  # the model has learnt from labels, so this is a real error
             raise
-        names, scores = np.empty((0, 0)), np.empty((0, 0))
+        names, scores = np.empty((1, 0)), np.empty((1, 0))
     clf.partial_fit(X, Y)
     seconds = perf_counter() - start
-    found = ~np.isnan(np.asarray(scores, np.float64))
-    predicted = [
-        [label for label, there in zip(row, places, strict=True) if there]
-        for row, places in zip(np.asarray(names).tolist(), found.tolist(), strict=True)
-    ]
-    nodes = clf.tree_.n_nodes if count_nodes and hasattr(clf, "tree_") else 0
-    record.add(labels, predicted, seconds=seconds, nodes=nodes)
+    found = zip(np.asarray(names)[0].tolist(), np.asarray(scores, np.float64)[0], strict=True)
+    predicted = [label for label, score in found if not np.isnan(score)]
+    record.add([labels], [predicted], seconds=seconds)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter
 from typing import Any, Self, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from labelgrove import _core
 from labelgrove._errors import LearningInterrupted, ModelStateError
@@ -20,7 +21,7 @@ from labelgrove.models._base import LabelClassifier
 from labelgrove.models._shared import SharedModel
 from labelgrove.models.engine._examples import MOST_WEIGHT, Examples, Start, Weigh, take
 from labelgrove.models.engine._guard import Turn
-from labelgrove.models.engine._learned import Learned, OnlineEngine, known
+from labelgrove.models.engine._learned import MISSING, Learned, OnlineEngine, known
 from labelgrove.models.engine._records import Options
 from labelgrove.models.engine._staged import StagedEngine
 
@@ -35,6 +36,30 @@ _STEP_NONZEROS = 200
 
 Prepare = Callable[[Rows, int, int, int], Rows]
 """Turns the rows from ``begin`` to ``end`` into their learnt form, just before they are learnt."""
+
+
+@dataclass
+class Watch:
+    """Rows of a call that are predicted just before they are learnt.
+
+    Attributes
+    ----------
+    rows : ndarray of uint64
+        The rows, ascending.
+    k : int
+        Number of labels to predict.
+    found : list of list
+        The k best labels of each row learnt so far, best first.
+    """
+
+    rows: npt.NDArray[np.uint64]
+    k: int
+    found: list[list[Any]] = field(default_factory=list)
+
+    def rows_between(self, begin: int, end: int) -> npt.NDArray[np.uint64]:
+        """Return the watched rows of a run."""
+        return self.rows[slice(*np.searchsorted(self.rows, [begin, end]))]
+
 
 OnlineStart = Start[Callable[[Examples | None], OnlineEngine]]
 
@@ -132,6 +157,7 @@ class OnlineClassifier(LabelClassifier):
         prepare: Prepare | None = None,
         *,
         again: bool = False,
+        watch: Watch | None = None,
     ) -> Self:
         """Learn without waiting; with patience, wait for others and admit them between runs."""
         threads = thread_count(self.n_jobs)
@@ -139,7 +165,7 @@ class OnlineClassifier(LabelClassifier):
         with self._guard.changing(patience) as turn:
             weigh = partial(check_weights, sample_weight, most=MOST_WEIGHT, some=False)
             examples = self._take_more(X, y, classes, weigh, turn, zeros=prepare is not None)
-            self._run(examples, 1, turn, threads, pace, prepare, again=again)
+            self._run(examples, 1, turn, threads, pace, prepare, again=again, watch=watch)
         return self
 
     def _take_more(
@@ -166,6 +192,7 @@ class OnlineClassifier(LabelClassifier):
         prepare: Prepare | None = None,
         *,
         again: bool = False,
+        watch: Watch | None = None,
     ) -> None:
         learned = cast("Learned[Options, OnlineEngine]", known(self._learned))
         n, done = examples.rows.n_rows, 0
@@ -180,7 +207,7 @@ class OnlineClassifier(LabelClassifier):
                     run = replace(examples, rows=rows)
                 if isinstance(learned.engine, StagedEngine):
                     learned.engine.again = again or done >= n
-                learn_run(learned, run, begin, end, threads)
+                learn_run(learned, run, begin, end, threads, watch)
                 pace.adapt(perf_counter() - started)
             done += end - begin
         if turn.interrupts.pending:
@@ -247,8 +274,32 @@ class Pace:
             self.nonzeros = min(max(self.nonzeros * change, 1.0), _RUN_NONZEROS)
 
 
+def predict_and_learn(
+    model: Any, X: Any, y: Any, rows: npt.NDArray[np.uint64], k: int
+) -> list[list[Any]]:
+    """Continue learning, and return the k best labels of some rows, as just before each was learnt.
+
+    Parameters
+    ----------
+    model : OnlineClassifier, or a TextClassifier of one
+    X, y
+        As for ``partial_fit``.
+    rows : ndarray of uint64
+        The rows to predict, ascending.
+    k : int
+    """
+    watch = Watch(rows, k)
+    model._partial_fit(X, y, None, None, None, watch=watch)
+    return watch.found
+
+
 def learn_run(
-    learned: Learned[Options, OnlineEngine], examples: Examples, begin: int, end: int, threads: int
+    learned: Learned[Options, OnlineEngine],
+    examples: Examples,
+    begin: int,
+    end: int,
+    threads: int,
+    watch: Watch | None = None,
 ) -> None:
     """Learn some rows, making labels known no earlier than their examples.
 
@@ -261,10 +312,10 @@ def learn_run(
     examples.make_known(learned.labels, n_labels)
     learned.n_features = max(learned.n_features, examples.rows.n_features)
     learned.n_columns = max(learned.n_columns, examples.n_columns)
+    arrays, weights = examples.rows.arrays, examples.weights
+    asked, k = (None, 0) if watch is None else (watch.rows_between(begin, end), watch.k)
     try:
-        engine.learn(
-            *examples.rows.arrays, label_indptr, ids, begin, end, threads, examples.weights
-        )
+        found, _ = engine.learn(*arrays, label_indptr, ids, begin, end, threads, weights, asked, k)
     except BaseException as error:
         announced = examples.first + examples.n_announced
         learned.labels.truncate(max(engine.label_count, before, announced))
@@ -276,3 +327,6 @@ def learn_run(
             message = f"second_stage reserves {sums} bytes of max_bytes, which leaves {message}"
         raise ModelStateError(message) from None
     learned.count(examples.counted(begin, end), 1)
+    if watch is not None:
+        names = learned.labels.names
+        watch.found += [[names[one] for one in row if one != MISSING] for row in found.tolist()]

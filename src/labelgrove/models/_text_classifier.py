@@ -22,6 +22,7 @@ from labelgrove.data import Columns
 from labelgrove.models._base import LabelClassifier
 from labelgrove.models._label_tree import LabelPaths
 from labelgrove.models._names import NamesLearnt, check_names, with_names
+from labelgrove.models._online import Watch
 from labelgrove.models._online_plt import OnlinePLTClassifier
 from labelgrove.models._shared import SharedModel
 from labelgrove.models._thresholded import ThresholdedClassifier
@@ -621,6 +622,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         patience: float | None,
         *,
         again: bool = False,
+        watch: Watch | None = None,
     ) -> Self:
         self._begin()
         classifier: Any = self.classifier_
@@ -629,6 +631,8 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
             known = () if classifier._learned is None else classifier._learned.labels
             more = with_names(X, y, sample_weight, classifier.vocabulary_, self.names, known)
             X, y, sample_weight, own = more.texts, more.labels, more.weights, more.own
+            if watch is not None:
+                watch.rows = np.flatnonzero(own)[watch.rows].astype(np.uint64)
         if again or isinstance(self.text_, HashedText):
             rows, prepare = self._rows(X), None
         else:
@@ -637,7 +641,9 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
             rows = self.text_.counted(X, thread_count(classifier.n_jobs)).rows
             prepare = self.text_.learn
         with _counting(own):
-            classifier._partial_fit(rows, y, classes, sample_weight, patience, prepare, again=again)
+            classifier._partial_fit(
+                rows, y, classes, sample_weight, patience, prepare, again=again, watch=watch
+            )
         return self
 
     def _rows(self, X: Iterable[str]) -> Rows:

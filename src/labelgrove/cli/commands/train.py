@@ -13,7 +13,7 @@ from labelgrove.cli._checkpoints import Checkpoints
 from labelgrove.cli._choice import AUTO, TRIAL, chosen_algorithm
 from labelgrove.cli._learning import (
     ALL_PREDICTED,
-    SAMPLE,
+    EVERY,
     finish_learning,
     learn_from,
     learn_in_pieces,
@@ -43,7 +43,7 @@ from labelgrove.cli._options import (
     gathered,
     settable,
 )
-from labelgrove.cli.streams._source import CHUNK_ROWS, LEARNING_ROWS, Source
+from labelgrove.cli.streams._source import Source
 from labelgrove.vocabulary import Vocabulary
 
 _SETTABLE = "\n\n".join(
@@ -57,10 +57,8 @@ EPILOG = (
     "Parameters for --set, by algorithm; see the reference documentation of the estimators and of "
     f"TextFeatures.\n\n{_SETTABLE}\n\nText: {', '.join(_SETTABLE_TEXT)}.\n\n"
     "“P@1 while learning” is the progressive P@1: the share of examples whose best label was right "
-    "when predicted just before they were learnt, on the first pass. In the first "
-    f"{ALL_PREDICTED:,} examples, batches grow from 1 to {SAMPLE} rows, all of which are "
-    f"predicted; later batches have {LEARNING_ROWS:,} rows ({CHUNK_ROWS:,} from standard input), "
-    f"of which the first {SAMPLE} are predicted."
+    "when predicted just before they were learnt, on the first pass. The first "
+    f"{ALL_PREDICTED:,} examples are all predicted, later ones less often, down to one in {EVERY}."
 )
 
 

@@ -118,8 +118,14 @@ class OnlineEngine(Engine, Protocol):
         end: int,
         threads: int,
         weights: Floats | None,
-    ) -> object:
-        """Learn from the rows ``begin`` to ``end``."""
+        asked: npt.NDArray[np.uint64] | None = None,
+        k: int = 0,
+    ) -> tuple[Any, Any]:
+        """Learn from the rows ``begin`` to ``end``.
+
+        Returns labels and scores (asked, k): the ``k`` best labels of the rows ``asked``, each
+        predicted just before it is learnt.
+        """
 
 
 class TreeEngine(Engine, Protocol):

@@ -88,18 +88,26 @@ class StagedEngine:
         end: int,
         threads: int,
         weights: Floats | None,
-    ) -> None:
-        """Learn from the rows ``begin`` to ``end``, some of which are predicted first."""
+        asked: npt.NDArray[np.uint64] | None = None,
+        k: int = 0,
+    ) -> tuple[Any, Any]:
+        """Learn from the rows ``begin`` to ``end``, some of which are predicted first.
+
+        The answers are ranked as the second stage would have ranked them before the call.
+        """
         watched = [
             (row, keep)
             for row, keep in self._observed(begin, end)
             if weights is None or weights[row] > 0
         ]
-        asked, keeps = [row for row, _ in watched], np.array([keep for _, keep in watched])
+        own, keeps = [row for row, _ in watched], np.array([keep for _, keep in watched])
+        given = np.empty(0, np.uint64) if asked is None else asked
+        questions = np.union1d(np.array(own, np.uint64), given)
         seen, at = self.first.examples_seen, begin
         found, scores = _NOTHING
+        answers: tuple[Any, Any] = _NOTHING
         try:
-            found, scores = self.first.learn(
+            every, all_scores = self.first.learn(
                 indptr,
                 ids,
                 values,
@@ -109,25 +117,33 @@ class StagedEngine:
                 end,
                 threads,
                 weights,
-                np.array(asked, np.uint64),
-                CANDIDATES,
+                questions,
+                max(CANDIDATES, k),
             )
+            its = np.searchsorted(questions, given)
+            answers = every[its], all_scores[its]
+            if self.stage.reranks:
+                for row, best, its_scores in zip(given.tolist(), *answers, strict=True):
+                    x, k_best = _one_row(indptr, ids, values, row), best[:CANDIDATES].copy()
+                    _, [order] = self._reranked(*x, k_best[None], its_scores[None, :CANDIDATES], 1)
+                    best[:CANDIDATES] = k_best[order]
+            its = np.searchsorted(questions, own)
+            found, scores = every[its, :CANDIDATES], all_scores[its, :CANDIDATES]
         finally:
-            true = [
-                labels[label_indptr[row] : label_indptr[row + 1]] for row in asked[: len(found)]
-            ]
+            true = [labels[label_indptr[row] : label_indptr[row + 1]] for row in own[: len(found)]]
             right = _right(found, np.repeat(np.arange(len(true)), [*map(len, true)]), true)
             cosines, worth = np.zeros(found.shape, np.float32), np.zeros(found.shape)
             if self.stage.tail is not None:  # with the sums as they were before each example
-                for i, row in enumerate(asked[: len(found)]):
+                for i, row in enumerate(own[: len(found)]):
                     self.add(indptr, ids, values, label_indptr, labels, at, row, weights)
-                    one, at = found[i : i + 1], row
-                    cosines[i] = self._cosines(*_one_row(indptr, ids, values, row), one, 1)
-                    worth[i] = self._inverse_propensity(one)
+                    its_labels, at = found[i : i + 1], row
+                    cosines[i] = self._cosines(*_one_row(indptr, ids, values, row), its_labels, 1)
+                    worth[i] = self._inverse_propensity(its_labels)
             self.stage.observe(scores, cosines, worth, right, keeps[: len(found)])
             stop = begin + self.first.examples_seen - seen
             self.add(indptr, ids, values, label_indptr, labels, at, stop, weights)
             self.met += stop - begin
+        return answers[0][:, :k], answers[1][:, :k]
 
     def _observed(self, begin: int, end: int) -> Iterator[tuple[int, float]]:
         """Yield rows to predict, and the factor by which earlier predictions are discounted.
