@@ -29,6 +29,14 @@ DISK_FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 _LONGEST_NAME = 255  # in bytes, on most file systems
 
 
+def work_folder(target: Path) -> Path:
+    """Return the path of the hidden folder next to a file being written."""
+    name = f".{target.name}.partial"
+    if len(os.fsencode(name)) > _LONGEST_NAME:
+        name = f".{hashlib.sha256(os.fsencode(target.name)).hexdigest()}.partial"
+    return target.with_name(name)
+
+
 class Unfinished:
     """A hidden folder next to a file being written: a context for one process at a time.
 
@@ -52,10 +60,7 @@ class Unfinished:
     """
 
     def __init__(self, target: Path) -> None:
-        name = f".{target.name}.partial"
-        if len(os.fsencode(name)) > _LONGEST_NAME:
-            name = f".{hashlib.sha256(os.fsencode(target.name)).hexdigest()}.partial"
-        self.path = target.with_name(name)
+        self.path = work_folder(target)
         self._target = target
         self._refusal = f"{target}: another process is writing it; expected only one"
         self._record = self.path / "request.json"
@@ -105,18 +110,22 @@ class Unfinished:
         if self.is_of(request):
             self._clear("**/.*")
         else:
-            self._clear("*")
+            self._empty()
             self._record.write_text(json.dumps(request), encoding="utf-8")
 
     def remove(self) -> None:
         """Remove the folder once the file is written, and release the lock."""
         with suppress(OSError):
-            self._clear("*")
+            self._empty()
             if os.name == "nt":  # Windows cannot delete an open file
                 self._let_go()
             (self.path / "lock").unlink(missing_ok=True)
             self.path.rmdir()  # fails if another process has entered it by now
         self._let_go()
+
+    def _empty(self) -> None:
+        self._record.unlink(missing_ok=True)  # first: what is half removed is no result
+        self._clear("*")
 
     def _clear(self, pattern: str) -> None:
         for path in sorted(self.path.glob(pattern)):

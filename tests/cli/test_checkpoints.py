@@ -356,3 +356,12 @@ def test_a_record_is_resumed() -> None:
     assert json.dumps(resumed.state()) == json.dumps(straight.state())
     assert repr(resumed.points()) == repr(straight.points())
     assert resumed.patience().tolist() == straight.patience().tolist()
+
+
+def test_files_are_found_among_words_with_an_equals_sign(tmp_path: Path) -> None:
+    folder = tmp_path / "lr=0.1"
+    folder.mkdir()
+    for name in ("m.lg", "t.json", "u=2.tsv"):
+        (folder / name).touch()
+    words = [str(folder / "m.lg"), ["tree=" + str(folder / "t.json")], str(folder / "u=2.tsv"), 3]
+    assert [path.name for path in _checkpoints._files_among(words)] == ["m.lg", "t.json", "u=2.tsv"]

@@ -57,3 +57,11 @@ def test_data_learnt_in_pieces_give_the_same_model(run: Any, tmp_path: Path) -> 
     ):
         result = run("train", *arguments, "-o", tmp_path / "no.lg", status=1)
         assert message in result.stderr
+
+
+def test_data_without_labels_teach_nothing_in_pieces_either(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "none.svm").write_text(" 0:1\n 1:1\n")
+    run("convert", tmp_path / "none.svm", "-o", tmp_path / "none", "--format", "svmlight")
+    words = ("train", tmp_path / "none", "-o", tmp_path / "m.lg", "--algorithm", "plt")
+    failed = run(*words, "--memory", "500MB", status=1)
+    assert "no example has a label" in failed.stderr and not (tmp_path / "m.lg").exists()

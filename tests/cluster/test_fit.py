@@ -20,6 +20,7 @@ from cluster.kit import in_memory, limited_files, some_rows, written, written_te
 from fuzz.extremes import examples
 from labelgrove import (
     DataError,
+    FileFormatError,
     LabelTree,
     ModelFileError,
     ParameterError,
@@ -30,7 +31,7 @@ from labelgrove import (
 from labelgrove.data._mapped import Writer, open_arrays, open_dataset
 from labelgrove.distributed import _fit, _plan, _tasks
 from labelgrove.models import _plt_options
-from labelgrove.text import HashedText, TextFeatures, _settings
+from labelgrove.text import HashedText, TextFeatures, _embeddings, _settings
 from labelgrove.vocabulary import Vocabulary
 
 
@@ -100,6 +101,32 @@ def test_the_bytes_are_those_of_memory_for_texts(
     assert shares == sorted(shares) and shares[0] == 0.0 and shares[-1] == 1.0
     assert not hasattr(model, "classifier_")
     assert found.predict_topk(["Wört01"], k=1)[0].shape == (1, 1)
+
+
+def test_zeros_of_embeddings_are_not_stored_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def letters(texts: list[str]) -> Any:
+        return np.array([[text.count(letter) for letter in "w13"] for text in texts], np.float32)
+
+    monkeypatch.setattr(_embeddings, "_wordllama", letters)
+    dataset = written_texts(tmp_path / "texts", 300)
+    text = TextFeatures(n_features=2**10, embeddings="wordllama")
+    model = TextClassifier(PLTClassifier(arity=3, max_leaf_size=4), text)
+    expected = in_memory(clone(model), dataset, tmp_path / "memory.lg")
+    distributed.fit(model, tmp_path / "texts", tmp_path / "pieces.lg", memory=30_000)
+    assert (tmp_path / "pieces.lg").read_bytes() == expected
+
+
+def test_damaged_data_are_refused(tmp_path: Path) -> None:
+    written(tmp_path / "rows", some_rows(30))
+    distributed.fit(PLTClassifier(), tmp_path / "rows", tmp_path / "m.lg")
+    values = tmp_path / "rows" / "X.data.f32"
+    values.write_bytes(values.read_bytes()[:-1] + b"\x7f")
+    with pytest.raises(FileFormatError, match="does not match its checksum"):
+        distributed.fit(PLTClassifier(), tmp_path / "rows", tmp_path / "m.lg")
+    with pytest.raises(FileFormatError, match="does not match its checksum"):
+        next(distributed.predict_topk(tmp_path / "m.lg", tmp_path / "rows"))
 
 
 rows = st.lists(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 from cluster.kit import limited_files
 from fuzz.extremes import examples as n_examples
 from labelgrove import FileFormatError, ParameterError, PLTClassifier, TextClassifier
+from labelgrove._unfinished import Unfinished
 from labelgrove.data import _convert, convert, open_dataset, read_examples, write_examples
 from labelgrove.data._mapped import HEADER, Writer
 
@@ -187,6 +189,53 @@ def test_what_is_there_is_replaced_only_if_it_is_a_data_set(
     (tmp_path / "other").mkdir()
     with pytest.raises(ParameterError, match="exists and is not a data set"):
         convert(two, tmp_path / "other")
+    (tmp_path / "out" / "model.lg").touch()
+    with pytest.raises(ParameterError, match=r"also holds model\.lg"):
+        convert(two, tmp_path / "out")
+    moved = two[1].rename(tmp_path / "out" / "b.svm")
+    for inside in (moved, tmp_path / "out"):
+        with pytest.raises(ParameterError, match="lies in the output"):
+            convert([two[0], inside], tmp_path / "out")
+    assert moved.exists()
+
+
+def test_the_current_folder_is_replaced_too(
+    two: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    convert(two[:1], tmp_path / "out")
+    monkeypatch.chdir(tmp_path / "out")
+    convert(two, ".")
+    assert len(open_dataset(tmp_path / "out")) == 4
+
+
+def test_what_was_there_comes_back_after_a_kill_between_two_renames(
+    two: list[Path], tmp_path: Path
+) -> None:
+    convert(two[:1], tmp_path / "out")
+    before = bytes_of(tmp_path / "out")
+    (tmp_path / ".out.partial").mkdir()
+    (tmp_path / "out").rename(tmp_path / ".out.partial" / "replaced")
+    (tmp_path / "bad.svm").write_text("1 x\n")
+    with pytest.raises(FileFormatError):
+        convert([two[0], tmp_path / "bad.svm"], tmp_path / "out")
+    assert bytes_of(tmp_path / "out") == before
+
+
+def test_what_is_half_removed_is_no_result(tmp_path: Path) -> None:
+    target, request = tmp_path / "out", {"a": 1}
+    with Unfinished(target) as unfinished:
+        unfinished.begin(request)
+        for name in ("1", "2"):
+            (unfinished.path / name).mkdir()
+            (unfinished.path / name / "x").touch()
+    killed = pytest.MonkeyPatch()
+    with killed.context() as patched, Unfinished(target) as unfinished:
+        patched.setattr(shutil, "rmtree", lambda path: Path(path, "x").unlink())
+        unfinished.remove()
+    with Unfinished(target) as unfinished:
+        assert not unfinished.is_of(request)
+        unfinished.begin(request)
+        assert sorted(path.name for path in unfinished.path.iterdir()) == ["lock", "request.json"]
 
 
 def test_files_of_two_kinds_are_refused_before_any_is_read(two: list[Path], tmp_path: Path) -> None:

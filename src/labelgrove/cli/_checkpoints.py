@@ -172,6 +172,7 @@ def _files_among(values: Any) -> Iterator[Path]:
     """Yield the files named by options or by values of ``--set``."""
     for value in values:
         for word in value if isinstance(value, list | tuple) else [value]:
-            name = word.rpartition("=")[2] if isinstance(word, str) else ""
-            if os.path.isfile(name):  # noqa: PTH113 - Path.is_file raises on words that are too long
-                yield Path(name).resolve()
+            names = (word, word.partition("=")[2]) if isinstance(word, str) else ()
+            for name in names:
+                if os.path.isfile(name):  # noqa: PTH113 - Path.is_file raises on long words
+                    yield Path(name).resolve()

@@ -25,7 +25,7 @@ from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import say, say_error, say_warning, show_pairs, write_json
 from labelgrove.cli.streams._progress import ProgressLine, ShareLine, shown
 from labelgrove.cli.streams._source import LEARNING_ROWS, Source, rows
-from labelgrove.data import Examples
+from labelgrove.data import Examples, open_dataset
 from labelgrove.data._mapped import is_mapped
 from labelgrove.evaluation import StreamRecord
 from labelgrove.models import PLTClassifier, TextClassifier
@@ -249,6 +249,8 @@ def learn_in_pieces(
     learner = model.classifier if isinstance(model, TextClassifier) else model
     if not isinstance(learner, PLTClassifier):
         raise ParameterError("--memory and --dask: expected --algorithm plt")
+    if not len(open_dataset(data, verify=False).labels.ids):
+        raise DataError(f"{data}: no example has a label; no model was written")
     line, begin = ShareLine("learning"), perf_counter()
     limit = {} if memory is None else {"memory": size_from("--memory", memory)}
     with ExitStack() as opened:

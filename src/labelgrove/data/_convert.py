@@ -20,7 +20,7 @@ from labelgrove._errors import FileFormatError, ParameterError
 from labelgrove._parameters import thread_count
 from labelgrove._unfinished import Unfinished, identity
 from labelgrove.data._columns import Columns
-from labelgrove.data._mapped import Dataset, Writer, is_mapped, open_dataset
+from labelgrove.data._mapped import Dataset, Writer, is_mapped, open_dataset, strays
 from labelgrove.data._reader import open_examples
 from labelgrove.data._sniff import files_of
 
@@ -84,22 +84,23 @@ def convert(
     --------
     See `open_dataset`.
     """
-    names, target = [os.fsdecode(path) for path in inputs], Path(os.fsdecode(output))
+    names, target = [os.fsdecode(path) for path in inputs], Path(os.fsdecode(output)).resolve()
     if not names:
         raise ParameterError("inputs: expected files, at least one")
     if "-" in names:
         raise ParameterError("standard input cannot be converted; expected files")
-    if target.exists() and not is_mapped(os.fsdecode(output)):
-        raise ParameterError(f"output {target}: exists and is not a data set; expected a new name")
+    _check_replaceable(target, names)
     _check_kinds(names, format, columns)
     request = {
         "format": format,
         "columns": asdict(columns or Columns()),
         "files": [identity(files_of(name)) for name in names],
     }
-    with Unfinished(target.resolve()) as unfinished:
-        unfinished.begin(request)
+    with Unfinished(target) as unfinished:
         work = unfinished.path
+        if (work / "replaced").exists() and not target.exists():
+            (work / "replaced").rename(target)  # an earlier call was killed between two renames
+        unfinished.begin(request)
         parts = [work / f"{place:05d}" for place in range(len(names))]
         _convert_parts(
             [
@@ -111,10 +112,25 @@ def convert(
         )
         whole = parts[0] if len(parts) == 1 else _joined(parts, work / "whole")
         if target.exists():
-            target.resolve().rename(work / "replaced")
-        whole.rename(target.resolve())
+            target.rename(work / "replaced")
+        whole.rename(target)
         unfinished.remove()
     return open_dataset(target, verify=False)
+
+
+def _check_replaceable(target: Path, names: Sequence[str]) -> None:
+    """Refuse an output that is anything but a data set, or that an input lies in."""
+    if not target.exists():
+        return
+    if not is_mapped(str(target)):
+        raise ParameterError(f"output {target}: exists and is not a data set; expected a new name")
+    for name in names:
+        if any(path.resolve().is_relative_to(target) for path in files_of(name)):
+            raise ParameterError(f"{name}: lies in the output {target}; expected a new name")
+    if others := strays(str(target)):
+        raise ParameterError(
+            f"output {target}: also holds {others[0]}; expected only the data set, or a new name"
+        )
 
 
 def _check_kinds(names: Sequence[str], format: str | None, columns: Columns | None) -> None:

@@ -46,6 +46,12 @@ def is_mapped(path: str) -> bool:
     return Path(path, HEADER).is_file()
 
 
+def strays(folder: str) -> list[str]:
+    """Return the names of files in a data set's folder that are no part of it, sorted."""
+    own = {HEADER, *_FEATURES, *_TEXTS, *_LABELS, *_NAMES}
+    return sorted(path.name for path in Path(folder).iterdir() if path.name not in own)
+
+
 class Texts(Sequence[str]):
     """Concatenated texts in UTF-8, decoded on access."""
 

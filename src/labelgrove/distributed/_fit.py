@@ -148,7 +148,7 @@ def fit(
     target = Path(os.fsdecode(output)).absolute()
     if target.exists() and not target.is_file():
         raise ModelFileError(f"{target}: a model can only replace a regular file")
-    source = open_dataset(dataset, verify=False)
+    source = open_dataset(dataset)
     run = _Run(learner, front, source, target, memory, executor, progress)
     with held_back() as interrupts:
         run_watched(run.finish, interrupts, run.stop)

@@ -119,7 +119,7 @@ def evaluate(
     """
     places = check_ks(ks)
     asked = _opened(model, dataset)
-    labels = open_dataset(asked.data).labels
+    labels = open_dataset(asked.data, verify=False).labels
     runs = _runs(0, asked.header.rows)
     tasks = [partial(answer, asked, *run, places[-1], threshold) for run in runs]
     answering = _Answering(_loaded(asked), _in_order(tasks, executor))
@@ -168,7 +168,7 @@ class Asked:
 
 def _opened(model: str | os.PathLike[str], dataset: str | os.PathLike[str]) -> Asked:
     data, path = Path(os.fsdecode(dataset)).resolve(), Path(os.fsdecode(model)).resolve()
-    return Asked(str(path), _state(path), str(data), open_arrays(str(data))[0])
+    return Asked(str(path), _state(path), str(data), open_arrays(str(data), verify=True)[0])
 
 
 def _state(model: Path) -> tuple[int, int]:

@@ -240,7 +240,7 @@ def count(job: Job, front: TextFeatures, part: int, begin: int, end: int, thread
 
 def weigh(job: Job, part: int, threads: int) -> None:
     """Turn the counts of some texts into rows, once all texts have been counted."""
-    rows = front_end(job).weighted(counts_of(job, part), threads, as_next=False)
+    rows = front_end(job).weighted(counts_of(job, part), threads, as_next=False).without_zeros()
     _leave_rows(job / f"rows-{part:05d}", rows)
 
 

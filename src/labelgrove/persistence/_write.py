@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from labelgrove._errors import ModelFileError
+from labelgrove._unfinished import work_folder
 from labelgrove._version import __version__
 from labelgrove.persistence._container import (
     FORMAT_VERSION,
@@ -190,7 +191,9 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     target = path.resolve()  # keep a symbolic link, and replace its target
     if mode is not None and not stat.S_ISREG(mode):
         raise ModelFileError("a model can only replace a regular file")
-    partial = target.with_name(f".{secrets.token_hex(8)}.partial")
+    # A long call that is killed while it writes clears its own folder when it resumes.
+    work = work_folder(target)
+    partial = (work if work.is_dir() else target.parent) / f".{secrets.token_hex(8)}.partial"
     try:
         with partial.open("xb") as file:
             if mode is not None:
