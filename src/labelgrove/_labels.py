@@ -289,7 +289,7 @@ class LabelRegistry:
             if name in taken:
                 raise DataError(f"two labels cannot both be renamed to {name!r}")
             if name in self._index and self._index[name] not in holders:
-                raise DataError(f"label {name!r} is in use: rename or retire that one first")
+                raise DataError(f"label {name!r} is in use: rename or remove that one first")
             taken.add(name)
         names, index = self._names.copy(), dict(self._index)
         for i in old:

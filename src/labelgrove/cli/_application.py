@@ -48,12 +48,20 @@ _NAMED = OPTIONS | {
     "least_recall": "--recall",
     "beam_width": "--beam",
     "dtype": "--dtype",
+    "average": "--average",
 }
 _PARAMETER = re.compile(rf"^({'|'.join(_NAMED)})='?([^':]*)'?:")
 
 
+_PAIR = re.compile(rf"^({'|'.join(_NAMED)}) and ({'|'.join(_NAMED)}) exclude each other")
+
+
 def _as_option(found: re.Match[str]) -> str:
     return f"{_NAMED[found[1]]} {found[2]}:"
+
+
+def _as_options(found: re.Match[str]) -> str:
+    return f"{_NAMED[found[1]]} and {_NAMED[found[2]]} exclude each other"
 
 
 @contextmanager
@@ -84,7 +92,7 @@ def _report(failure: BaseException) -> int:
         say_error(str(failure) or "stopped by Ctrl-C")
         return INTERRUPTED
     if isinstance(failure, LabelGroveError):
-        say_error(_PARAMETER.sub(_as_option, str(failure)))
+        say_error(_PAIR.sub(_as_options, _PARAMETER.sub(_as_option, str(failure))))
         return FAILURE
     if isinstance(failure, MemoryError):
         say_error(f"out of memory{f': {failure}' if str(failure) else ''}")

@@ -162,7 +162,7 @@ ThresholdOption = Annotated[
         min=0.0,
         max=1.0,
         show_default=False,
-        help="Predict every label whose probability is at least T; with -k, at most K of them.",
+        help="Predict every label whose probability is at least T.",
     ),
 ]
 

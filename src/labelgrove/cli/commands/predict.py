@@ -54,7 +54,11 @@ def predict(
     k: Annotated[
         int | None,
         typer.Option(
-            "-k", metavar="K", min=1, show_default=False, help="Predict K labels. Default: 5."
+            "-k",
+            metavar="K",
+            min=1,
+            show_default=False,
+            help="Predict K labels, with --threshold at most K. Default: 5.",
         ),
     ] = None,
     threshold: ThresholdOption = None,
