@@ -73,8 +73,9 @@ class Bootstrap:
         Seed; the same seed gives the same interval.
     method : {"percentile", "centred"}, default="percentile"
         "percentile": the quantiles of the resampled values. "centred": the same, shifted so that
-        the mean of the resampled values equals the metric (a share stays within 0 and 1). Use "centred" for macro averages: many
-        resamples lack the rare labels, which biases their values.
+        the mean of the resampled values equals the metric (a share stays within 0 and 1). Use
+        "centred" for macro averages: many resamples lack the rare labels, which biases their
+        values.
 
     Raises
     ------

@@ -58,7 +58,7 @@ def predict(
             metavar="K",
             min=1,
             show_default=False,
-            help="Predict K labels, with --threshold at most K. Default: 5.",
+            help="Predict K labels, or at most K with --threshold; 5 by default.",
         ),
     ] = None,
     threshold: ThresholdOption = None,
