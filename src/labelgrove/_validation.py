@@ -210,7 +210,13 @@ def check_rows(X: Any, *, names: FeatureNames | None = None, grow: bool = False)
         raise DataError(
             "X: an array, but the model has learnt from dicts; expected a list of dicts"
         )
-    return _check_sparse(X) if sparse else _check_dense(X)
+    if sparse:
+        return _check_sparse(X)
+    try:
+        return _check_dense(X)
+    except DataError:
+        _require_number_columns(X)
+        raise
 
 
 def require_same_length(rows: Rows, n_targets: int) -> None:
@@ -320,6 +326,15 @@ def _checked_array(X: Any) -> Any:
         first, *others = str(error).splitlines()  # most of the other lines are numbers
         advice = [line for line in others if line.startswith("Reshape")]
         raise DataError(f"X: {' '.join([first, *advice])}") from error
+
+
+def _require_number_columns(X: Any) -> None:
+    """Raise an error that names the first column of a data frame that does not hold numbers."""
+    for name in getattr(X, "columns", ()):
+        try:
+            np.asarray(X[name], np.float64)
+        except (TypeError, ValueError) as error:
+            raise _NotNumbers(f"X: column {name!r}: {error}; expected numbers") from error
 
 
 def _require_table(X: Any) -> None:

@@ -322,3 +322,15 @@ def test_auto_trains_what_is_best_on_a_sample(run: Any, texts: Path, tmp_path: P
         assert "neither --passes nor --trees" in run(*words, status=1).stderr
     piped = run("train", "--algorithm", "auto", "-", "-o", tmp_path / "a.lg", status=1, input="{}")
     assert "standard input can be read only once" in piped.stderr
+
+
+def test_labels_that_look_like_several_are_pointed_out(run: Any, tmp_path: Path) -> None:
+    rows = "".join(f"some text {i},a{i}|b{i % 7}\n" for i in range(30))
+    (tmp_path / "t.csv").write_text("text,label\n" + rows)
+    words = ("train", tmp_path / "t.csv", "-o", tmp_path / "m.lg", "--label-column", "label")
+    assert "--label-separator '|'" in run(*words).stderr
+    assert run(*words, "--label-separator", "|").stderr == ""
+    other = tmp_path / "other.csv"
+    other.write_text("text,label\nsome text,urn:7\n")
+    told = run("eval", tmp_path / "m.lg", other, "--label-column", "label").stderr
+    assert "the model knows none of these labels; its own are like 'a0'" in told

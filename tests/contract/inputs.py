@@ -232,6 +232,10 @@ def check_data_frames(make: Make) -> None:
     half = pd.DataFrame(X, columns=["a", *range(1, X.shape[1])])
     with pytest.raises(DataError, match="string names"):
         make().fit(half, y)
+    words = pd.DataFrame(X, columns=names).assign(f1=["word"] * len(X))
+    for wrong in (words, words.astype({"f1": "category"})):
+        with pytest.raises(DataError, match="X: column 'f1': could not convert"):
+            make().fit(wrong, y)
 
 
 def check_what_is_no_table_is_told_in_a_sentence(make: Make) -> None:

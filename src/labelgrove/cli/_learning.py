@@ -395,12 +395,29 @@ def report_learning(
         write_json(_for_programs(learning, path, known_before))
     elif not learning.stopped:
         show_pairs(_for_people(learning, path, known_before))
+    if not known_before:
+        _warn_of_joined_labels(learning)
     if learning.stopped:
         say_error(
             f"stopped by Ctrl-C after {_numbers.counted(learning.examples, 'example')}; "
             f"the model learnt so far is saved in {path}"
         )
         raise typer.Exit(INTERRUPTED)
+
+
+def _warn_of_joined_labels(learning: Learning) -> None:
+    """Warn if few labels occur twice and most look like several labels in one."""
+    labels = learning.model.classes_
+    if 2 * len(labels) <= learning.examples or labels.dtype.kind != "O":
+        return
+    for separator in (",", "|", ";"):
+        joined = [label for label in labels.tolist() if separator in label]
+        if 2 * len(joined) > len(labels):
+            say_warning(
+                f"most labels hold {separator!r} and few occur twice, such as {joined[0]!r:.80}; "
+                f"if these are several labels, give --label-separator {separator!r}"
+            )
+            return
 
 
 def _for_programs(learning: Learning, path: str, known_before: int) -> dict[str, object]:

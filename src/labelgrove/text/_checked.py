@@ -22,8 +22,10 @@ def checked_texts(texts: Any) -> Iterator[str]:
     dimensions = len(getattr(texts, "shape", (1,)))
     if one or dimensions != 1:
         hint = "" if one else f" of {dimensions} dimensions"
+        column = ", such as one of its columns" if hasattr(texts, "columns") else ""
         raise DataError(
-            f"texts is a {type(texts).__name__}{hint}: expected a list of strings, one per row"
+            f"texts is a {type(texts).__name__}{hint}: expected a list of strings, one per "
+            f"row{column}"
         )
     return _strings(
         texts.to_pylist() if hasattr(texts, "to_pylist") else texts

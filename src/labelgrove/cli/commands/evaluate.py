@@ -30,7 +30,7 @@ from labelgrove.cli._options import (
 )
 from labelgrove.cli._search import chosen_cut, excluded_labels, label_of
 from labelgrove.cli.streams import _numbers
-from labelgrove.cli.streams._console import encode, show, show_pairs, write_json
+from labelgrove.cli.streams._console import encode, say_warning, show, show_pairs, write_json
 from labelgrove.cli.streams._output import Output
 from labelgrove.cli.streams._progress import ProgressLine, shown
 from labelgrove.cli.streams._source import Source
@@ -107,6 +107,10 @@ def evaluate(
         excluded = excluded_labels(model, filter_pairs)
         observed, seconds = _observed(model, source, beam, cut, excluded)
     result = figures(observed, _PLACES, training=training) | {"total_seconds": seconds}
+    if result["unknown_label_share"] == 1.0 and len(model.classes_):
+        say_warning(
+            f"{data}: the model knows none of these labels; its own are like {model.classes_[0]!r}"
+        )
     if per_label is not None:
         with Output(per_label) as out:
             out.write(_table(observed, model.vocabulary_))
