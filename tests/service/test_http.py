@@ -374,11 +374,13 @@ def test_a_project_that_cannot_be_opened_is_not_served_and_harms_no_other(tmp_pa
     path = tmp_path / "projects" / "broken" / "log.sqlite"
     with closing(connect(path)) as log:
         write_events(log, [Row(2, "learn", None, b'{"text": "", "labels": []}', 0)])
-    (tmp_path / "projects" / ".demo.0123" / "x").mkdir(parents=True)  # killed while deleting
+    (tmp_path / "projects" / ".demo.0123456789abcdef" / "x").mkdir(
+        parents=True
+    )  # killed while deleting
     again = Service(tmp_path)
     again.begin()
     assert [one.name for one in again.held()] == ["demo"]
-    assert not (tmp_path / "projects" / ".demo.0123").exists()
+    assert not (tmp_path / "projects" / ".demo.0123456789abcdef").exists()
     assert not any("log of broken" in one.name for one in threading.enumerate())
     again.close()
 

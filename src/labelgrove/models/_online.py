@@ -329,4 +329,4 @@ def learn_run(
     learned.count(examples.counted(begin, end), 1)
     if watch is not None:
         names = learned.labels.names
-        watch.found += [[names[one] for one in row if one != MISSING] for row in found.tolist()]
+        watch.found += [names[row[row != MISSING]].tolist() for row in found]

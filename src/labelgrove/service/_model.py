@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -35,9 +35,6 @@ from labelgrove.service._events import (
 )
 from labelgrove.service._settings import Settings, vocabulary_of
 from labelgrove.text import TextFeatures
-
-if TYPE_CHECKING:
-    pass
 
 EMPTY = "0" * 64
 """The fingerprint of a model that has not learnt anything."""

@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import logging
 import os
+import re
 import secrets
 import shutil
 import threading
@@ -29,6 +30,9 @@ from labelgrove.service._settings import Settings
 from labelgrove.text import TextFeatures
 
 _log = logging.getLogger("labelgrove.service")
+
+_DELETED = re.compile(rf"\.{PROJECT_NAME.pattern}\.[0-9a-f]{{16}}")
+"""Names of the folders of projects that are being deleted."""
 
 SCOPES = ("read", "learn", "admin")
 """Scopes of tokens; each one includes those before it."""
@@ -64,8 +68,9 @@ class Service:
             directory / "lock",
             f"{directory}: another process is already serving this directory; expected only one",
         )
-        for deleted in self._folder.glob(".*"):  # when the process was killed
-            shutil.rmtree(deleted, ignore_errors=True)
+        for path in self._folder.iterdir():
+            if _DELETED.fullmatch(path.name):  # when the process was killed
+                shutil.rmtree(path, ignore_errors=True)
         self._changed = threading.Condition()
         self._open: dict[str, Project] = {}  # least recently used first
         self._users: dict[str, int] = {}
