@@ -374,13 +374,12 @@ def test_a_project_that_cannot_be_opened_is_not_served_and_harms_no_other(tmp_pa
     path = tmp_path / "projects" / "broken" / "log.sqlite"
     with closing(connect(path)) as log:
         write_events(log, [Row(2, "learn", None, b'{"text": "", "labels": []}', 0)])
-    (tmp_path / "projects" / ".demo.0123456789abcdef" / "x").mkdir(
-        parents=True
-    )  # killed while deleting
+    deleted = tmp_path / "projects" / ".demo.0123456789abcdef"  # killed while deleting
+    (deleted / "x").mkdir(parents=True)
     again = Service(tmp_path)
     again.begin()
     assert [one.name for one in again.held()] == ["demo"]
-    assert not (tmp_path / "projects" / ".demo.0123456789abcdef").exists()
+    assert not deleted.exists()
     assert not any("log of broken" in one.name for one in threading.enumerate())
     again.close()
 
