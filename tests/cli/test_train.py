@@ -334,3 +334,8 @@ def test_labels_that_look_like_several_are_pointed_out(run: Any, tmp_path: Path)
     other.write_text("text,label\nsome text,urn:7\n")
     told = run("eval", tmp_path / "m.lg", other, "--label-column", "label").stderr
     assert "the model knows none of these labels; its own are like 'a0'" in told
+
+
+def test_an_option_of_a_race_names_the_algorithm_that_refuses_it(run: Any, texts: Path) -> None:
+    words = ("train", texts, "-o", texts.with_suffix(".lg"), "--algorithm", "auto")
+    assert "--algorithm auto, ldsm: arity=16" in run(*words, "--set", "arity=16", status=1).stderr

@@ -54,7 +54,12 @@ def chosen_algorithm(
         name: [f"{key}={value}" for key, value in parameters.items()]
         for name, (_, parameters) in candidates(sample.labels).items()
     }
-    models = {name: make(name, given) for name, given in settings.items()}
+    models = {}
+    for name, given in settings.items():
+        try:
+            models[name] = make(name, given)
+        except ParameterError as error:  # of an option that all algorithms get
+            raise ParameterError(f"--algorithm auto, {name}: {error}") from None
     X = inputs_of(next(iter(models.values())), sample, source.path)
     rounds = race(models, X, sample.labels, n_examples=size, random_state=seed)
     for one in rounds:
