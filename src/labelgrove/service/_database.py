@@ -30,18 +30,17 @@ _FAULTS = (sqlite3.DatabaseError, UnicodeDecodeError)
 _DAMAGE = {"SQLITE_CORRUPT", "SQLITE_ERROR", "SQLITE_IOERR_SHORT_READ"}
 
 _SCHEMA = f"""
-CREATE TABLE IF NOT EXISTS events (
+CREATE TABLE events (
     sequence INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT, body BLOB NOT NULL,
     at INTEGER NOT NULL, checksum INTEGER NOT NULL
 ) STRICT;
-CREATE UNIQUE INDEX IF NOT EXISTS event_names ON events (name) WHERE name IS NOT NULL;
-CREATE TABLE IF NOT EXISTS requests (
+CREATE UNIQUE INDEX event_names ON events (name) WHERE name IS NOT NULL;
+CREATE TABLE requests (
     key TEXT PRIMARY KEY, digest BLOB NOT NULL, answer BLOB NOT NULL, at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS suggestions (
-    id TEXT PRIMARY KEY, text TEXT NOT NULL, expires INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS fingerprints (sequence INTEGER PRIMARY KEY, value TEXT NOT NULL) STRICT;
+CREATE TABLE suggestions (id TEXT PRIMARY KEY, text TEXT NOT NULL, expires INTEGER NOT NULL)
+    STRICT, WITHOUT ROWID;
+CREATE TABLE fingerprints (sequence INTEGER PRIMARY KEY, value TEXT NOT NULL) STRICT;
 PRAGMA user_version = {FORMAT};
 """
 
@@ -75,7 +74,9 @@ def has_events(path: Path) -> bool:
     if not path.exists():
         return False
     try:
-        with closing(connect(path)) as connection:
+        with closing(connect(path, reading=True)) as connection:
+            if _is_empty(connection):
+                return False
             [found] = connection.execute("SELECT EXISTS (SELECT 1 FROM events)").fetchone()
     except (DamagedLog, *_FAULTS):
         return True
@@ -135,7 +136,8 @@ def _whole(path: Path) -> Iterator[Row]:
 
 
 def connect(path: Path, *, reading: bool = False) -> sqlite3.Connection:
-    fresh = not path.exists()
+    if not reading and not path.exists():
+        _create(path)
     connection = sqlite3.connect(
         path, isolation_level=None, check_same_thread=False, timeout=PATIENCE
     )
@@ -148,19 +150,33 @@ def connect(path: Path, *, reading: bool = False) -> sqlite3.Connection:
             connection.execute("PRAGMA query_only=ON")
         else:
             _prepare(connection, path)
-            if fresh:
-                _flush_folder(path.parent)
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    # Another connection may be creating the tables, all of them before it sets the version.
+def _create(path: Path) -> None:
+    """Create a log under another name, so that nobody who looks for logs meets half of one."""
+    partial = path.with_name(f".{path.name}.partial")
+    for end in ("", "-wal", "-shm"):
+        Path(f"{partial}{end}").unlink(missing_ok=True)
+    with closing(sqlite3.connect(partial, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute(f"PRAGMA synchronous={_SYNCHRONOUS}")
+        _prepare(connection, path)
+    partial.replace(path)
+    _flush_folder(path.parent)
+
+
+def _is_empty(connection: sqlite3.Connection) -> bool:
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    return not tables
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version == 0 and tables == 0:
+    if version == 0 and _is_empty(connection):
         connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
     elif version != FORMAT:
         raise DamagedLog(f"{path}: found a log of format {version}; expected {FORMAT}")
