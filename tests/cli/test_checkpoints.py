@@ -19,6 +19,7 @@ from labelgrove import DataError, LabelGroveError, OnlinePLTClassifier, _unfinis
 from labelgrove._unfinished import Unfinished
 from labelgrove.cli import _checkpoints
 from labelgrove.evaluation import StreamRecord
+from labelgrove.persistence._write import replacing
 
 from .conftest import Run, write_xmlc
 
@@ -356,6 +357,22 @@ def test_a_record_is_resumed() -> None:
     assert json.dumps(resumed.state()) == json.dumps(straight.state())
     assert repr(resumed.points()) == repr(straight.points())
     assert resumed.patience().tolist() == straight.patience().tolist()
+
+
+def test_a_model_is_written_where_a_resumed_call_clears_up(tmp_path: Path) -> None:
+    path = tmp_path / "m.lg"
+    with replacing(path) as file:
+        assert Path(file.name).parent == tmp_path
+    with Unfinished(path) as unfinished:
+        unfinished.begin({})
+        (unfinished.path / ".0123.partial").touch()  # of a call that was killed
+        unfinished.begin({})
+        assert not list(unfinished.path.glob(".*.partial"))
+        with replacing(path) as file:
+            assert Path(file.name).parent == unfinished.path
+            file.write(b"new")
+        assert path.read_bytes() == b"new"
+        unfinished.remove()
 
 
 def test_files_are_found_among_words_with_an_equals_sign(tmp_path: Path) -> None:

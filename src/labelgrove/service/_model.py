@@ -340,7 +340,7 @@ def _thresholds(model: Any, change: ThresholdValues) -> npt.NDArray[np.float64] 
 
 
 def check_lasting(settings: Settings) -> None:
-    """Refuse parameters with which a model would not be a function of its log.
+    """Refuse parameters that a model which follows from a log cannot have.
 
     Raises
     ------
