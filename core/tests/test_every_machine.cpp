@@ -13,6 +13,7 @@
 #include "labelgrove/forest.hpp"
 #include "labelgrove/lom_tree.hpp"
 #include "labelgrove/memory_tree.hpp"
+#include "labelgrove/score_calibration.hpp"
 #include "memory_archive.hpp"
 #include "stream.hpp"
 
@@ -144,6 +145,27 @@ std::uint64_t embedding(bool softmax) {
   return fingerprint(model);
 }
 
+// What it counted, and what it makes of some scores.
+std::uint64_t score_calibration() {
+  Random random(17);
+  ScoreCalibration calibration(4);
+  std::vector<double> logits(6);
+  for (int i = 0; i < 500; ++i) {
+    bool right[6];
+    for (std::size_t j = 0; j < logits.size(); ++j) {
+      logits[j] = log_odds(static_cast<double>(random.between(0.0F, 1.0F)));
+      right[j] = random.chance(0.3);
+    }
+    calibration.add(logits, right, 0.99);
+  }
+  MemoryArchive archive;
+  std::ranges::copy(calibration.counts(), archive.f64("counts", calibration.counts().size()).begin());
+  std::ranges::copy(calibration.hits(), archive.f64("hits", calibration.hits().size()).begin());
+  const std::vector<std::size_t> places{0, 1, 2, 3, 4, 5};
+  calibration.apply(logits, places, archive.f64("found", logits.size()).data());
+  return archive.fingerprint();
+}
+
 TEST("every machine: online label trees") {
   CHECK_EQ(online(LearnerKind::arow, stream()), 15039158563726524493U);
   CHECK_EQ(online(LearnerKind::arow, single()), 1662501847593910753U);
@@ -171,6 +193,8 @@ TEST("every machine: forests") {
   CHECK_EQ(forest(ldsm), 675167669965368356U);
   CHECK_EQ(forest(FastxmlOptions{}), 14352545311767387432U);
 }
+
+TEST("every machine: calibrated scores") { CHECK_EQ(score_calibration(), 864045670872254625U); }
 
 TEST("every machine: embeddings") {
   CHECK_EQ(embedding(false), 11566869516704825480U);

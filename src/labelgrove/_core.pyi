@@ -542,6 +542,31 @@ class LabelSums:
     @property
     def bytes(self) -> int: ...
 
+class ScoreCalibration:
+    """
+    How often labels of a given score are right; see core/include/labelgrove/score_calibration.hpp.
+    """
+
+    def __init__(self, places: int) -> None: ...
+
+    @staticmethod
+    def load(numbers: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> ScoreCalibration: ...
+
+    def save(self) -> NDArray[numpy.float64]:
+        """The complete state: the weight, the counts and the hits."""
+
+    def add(self, logits: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], right: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu', writable=False)], keeps: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def apply(self, logits: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], best: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]: ...
+
+    def uncalibrate(self, thresholds: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float32]: ...
+
+    def curve(self) -> tuple[float, NDArray[numpy.float64]]:
+        """The effect of a place on the log-odds, and the log-odds at the knots."""
+
+def log_odds(probabilities: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+    """The log-odds of probabilities."""
+
 class TextFeatures:
     """Turns texts into rows; see core/include/labelgrove/text_features.hpp."""
 

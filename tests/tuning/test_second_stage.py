@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labelgrove import ParameterError
-from labelgrove.tuning._second_stage import Calibration, SecondStage
+from labelgrove import ParameterError, _core
+from labelgrove.tuning._second_stage import SecondStage
 from naive import second_stage as naive
 
 
@@ -20,7 +20,7 @@ def shown(seed: int, n: int, told: float) -> list[tuple[Any, ...]]:
     rng = np.random.default_rng(seed)
     rows = []
     for _ in range(n):
-        p = np.sort(rng.uniform(0.01, 0.99, rng.integers(0, 7)))[::-1].copy()
+        p = np.sort(rng.uniform(0.01, 0.99, rng.integers(0, 7)).astype(np.float32))[::-1]
         near = rng.random(len(p))
         true = 1 / (1 + np.exp(-(0.5 * np.log(p / (1 - p)) + told * (near - 0.5) - 0.5)))
         rows.append((p, near, 1 + 5 * rng.random(len(p)), rng.random(len(p)) < true))
@@ -29,11 +29,19 @@ def shown(seed: int, n: int, told: float) -> list[tuple[Any, ...]]:
 
 def together(rows: list[tuple[Any, ...]], keeps: Any = 1.0) -> tuple[Any, ...]:
     """Rows as a stage observes them: one array for each of their parts, NaN beyond the last."""
+    keeps = np.ones(len(rows)) * keeps
     parts = [np.full((len(rows), 10), np.nan) for _ in range(4)]
     for i, row in enumerate(rows):
         for part, given_ in zip(parts, row, strict=True):
             part[i, : len(given_)] = given_
-    return *parts[:3], parts[3] == 1, np.broadcast_to(keeps, len(rows))
+    return parts[0].astype(np.float32), *parts[1:3], parts[3] == 1, keeps
+
+
+def applied(calibration: _core.ScoreCalibration, logits: Any, best: Any = None) -> Any:
+    """The probabilities of labels, each of a row's below its best; by default all are the first."""
+    n, k = logits.shape
+    best = np.empty((n, 0)) if best is None else np.ascontiguousarray(best)
+    return calibration.apply(logits.ravel(), np.repeat(np.arange(n), k), best).reshape(n, k)
 
 
 @settings(max_examples=6, deadline=None)
@@ -53,8 +61,8 @@ def test_it_learns_what_its_twin_learns(seed: int, tail: float, told: float) -> 
     np.testing.assert_allclose(stage.gain, twin.gain, rtol=1e-9, atol=1e-12)
     assert stage.reranks == twin.reranks()
     fall, curve = twin.first.fall(), twin.first.curve()
-    assert stage.first.fitted()[0] == fall
-    np.testing.assert_allclose(stage.first.fitted()[1], curve, rtol=1e-9)
+    assert stage.first.curve()[0] == fall
+    np.testing.assert_allclose(stage.first.curve()[1], curve, rtol=1e-9)
     p, near = np.array([0.7, 1e-5, 0.2], np.float32), np.array([0.1, 0.5, 0.9], np.float32)
     second = twin.second.curve()
     rescored = [
@@ -66,7 +74,9 @@ def test_it_learns_what_its_twin_learns(seed: int, tail: float, told: float) -> 
         twin.first(naive.logit(float(a)), curve, place, fall)
         for a, place in zip(p, places, strict=True)
     ]
-    np.testing.assert_allclose(stage.calibrated(p, np.array(places)), calibrated, rtol=1e-6)
+    before = np.array([[1.0 if i < place else 0.0 for i in range(12)] for place in places])
+    found = stage.calibrated(p, np.arange(3), before.astype(np.float32))
+    np.testing.assert_allclose(found, calibrated, rtol=1e-6)
 
 
 @settings(max_examples=20, deadline=None)
@@ -104,42 +114,40 @@ def test_to_calibrate_is_not_to_rank() -> None:
 
 def test_a_calibration_rises_from_0_to_1_and_tells_how_many_are_right() -> None:
     rng = np.random.default_rng(0)
-    calibration = Calibration()
+    calibration = _core.ScoreCalibration(1)
     logits = rng.uniform(-4, 4, (400, 5))
-    assert np.allclose(calibration(logits[0]), 1 / (1 + np.exp(-logits[0])), atol=0.01)
+    assert np.allclose(applied(calibration, logits), 1 / (1 + np.exp(-logits)), atol=0.01)
     true = np.where(logits > 0, 0.3, 0.1)
-    calibration.add(logits, rng.random(true.shape) < true, np.ones(400))
+    calibration.add(logits, (rng.random(true.shape) < true).ravel(), np.ones(400))
     for least, share in ((-3.0, 0.1), (1.0, 0.3)):
-        assert calibration(np.array([least + 1]))[0] == pytest.approx(share, abs=0.05)
-    everywhere = np.array([-np.inf, *np.linspace(-30, 30, 500), np.inf])
-    found = calibration(everywhere)
+        assert applied(calibration, np.array([[least + 1]])) == pytest.approx(share, abs=0.05)
+    everywhere = np.array([[-np.inf, *np.linspace(-30, 30, 500), np.inf]])
+    found = applied(calibration, everywhere)[0]
     assert (np.diff(found) > 0).all() and found[0] == 0 and found[-1] == 1
-    inside = found[100:-100]
-    np.testing.assert_allclose(calibration(calibration.inverse(inside)), inside, rtol=1e-9)
 
 
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 1000), told=st.floats(-2, 2))
 def test_a_calibration_keeps_the_order_of_every_example(seed: int, told: float) -> None:
     rng = np.random.default_rng(seed)
-    calibration = Calibration(10)
+    calibration = _core.ScoreCalibration(10)
     logits = -np.sort(-rng.normal(-1, 2, (200, 12)), axis=1)
     true = 1 / (1 + np.exp(told * np.arange(12) - logits))
-    calibration.add(logits, rng.random(true.shape) < true, np.ones(200))
-    found = calibration(logits, np.arange(12))
+    calibration.add(logits, (rng.random(true.shape) < true).ravel(), np.ones(200))
+    found = applied(calibration, logits, logits[:, :10])
     assert (np.diff(found, axis=1) <= 0).all() and ((found > 0) & (found < 1)).all()
-    assert (calibration(logits, 0) >= found).all()
+    assert (applied(calibration, logits) >= found).all()
 
 
 def test_of_equal_scores_that_of_the_first_label_is_right_more_often() -> None:
     rng = np.random.default_rng(0)
-    calibration = Calibration(10)
+    calibration = _core.ScoreCalibration(10)
     logits = -np.sort(-rng.normal(-1, 2, (3000, 5)), axis=1)
     true = 1 / (1 + np.exp(1.5 * np.log1p(np.arange(5)) - logits))
-    calibration.add(logits, rng.random(true.shape) < true, np.ones(3000))
-    fall, _ = calibration.fitted()
+    calibration.add(logits, (rng.random(true.shape) < true).ravel(), np.ones(3000))
+    fall, _ = calibration.curve()
     assert fall == pytest.approx(1.5, abs=0.25)
-    found = calibration(np.zeros(5), np.arange(5))
+    found = applied(calibration, np.zeros((5, 1)), np.tril(np.ones((5, 5)), -1))[:, 0]
     assert found == pytest.approx(1 / (1 + np.exp(1.5 * np.log1p(np.arange(5)))), abs=0.04)
 
 
@@ -147,7 +155,7 @@ def test_thresholds_of_the_first_stage_miss_no_label() -> None:
     stage = SecondStage(None)
     stage.observe(*together(shown(1, 200, 0.0)))
     p = np.concatenate([np.linspace(0, 1, 2001), 10.0 ** -np.arange(1, 9)]).astype(np.float32)
-    found = stage.calibrated(p, np.zeros(len(p), np.int64))
+    found = stage.calibrated(p, np.zeros(len(p), np.int64), np.empty((1, 0), np.float32))
     for threshold in np.float32([0.0, 1e-5, 0.013, 0.5, 0.99, 1.0, 2.0]):
         least = stage.uncalibrated(np.array([threshold]))[0]
         assert (p[found >= threshold] >= least).all()

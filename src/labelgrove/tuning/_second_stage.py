@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from labelgrove import _core
 from labelgrove._errors import ParameterError
 from labelgrove._parameters import real
 
@@ -29,9 +30,6 @@ _MEMORY = 4096.0
 
 _KEEP = 1 - 1 / _MEMORY
 
-_LEAST_KEPT = 2.0**-10
-"""Lower limit on the factor by which a single step discounts earlier examples."""
-
 _SURE = 2.0
 """Number of standard errors by which the ranking must have improved."""
 
@@ -40,102 +38,8 @@ _PRIOR = 1.0
 
 _INPUTS = 3
 
-_FIRST, _STEP, _KNOTS = -8.0, 0.25, 65
-_AT = np.asarray(_FIRST + _STEP * np.arange(_KNOTS), np.float64)
-_TRUST = 2.0
-"""Number of prior labels at every knot of a `Calibration`."""
-
-_FALLS = np.asarray(0.25 * np.arange(17), np.float64)
-"""Candidates for f, the effect of a place on the log-odds."""
-
-_SMALLEST = 1e-6
-"""Minimum distance of the share at a knot from 0 and 1."""
-
-_TILT = 1e-3
-"""Minimum rise of the log-odds from knot to knot, which preserves the ranking."""
-
-
-class Calibration:
-    """The share of labels with a given score and place that are right, learnt by counting.
-
-    Of labels with the same score, those further down the ranking of their example are right less
-    often. A label with p labels before it is treated as a top label whose log-odds are lower by
-    f ln(1 + p); f is chosen to minimise the entropy of the outcomes given these log-odds. Labels
-    are counted at the two nearest knots, and the shares of right ones are made monotone (pool
-    adjacent violators) and interpolated linearly as log-odds. Beyond the outermost knots the
-    log-odds are shifted. A new calibration is the identity.
-
-    Parameters
-    ----------
-    places : int
-        Number of places to distinguish, the last one standing for all later places too; 1 for
-        none.
-    """
-
-    def __init__(self, places: int = 1) -> None:
-        self.counts = np.zeros((places, _KNOTS))
-        self.hits = np.zeros((places, _KNOTS))
-        self.weight = 1.0  # of the newest example, in [1, 2): it grows instead of decaying counts
-        self._fitted: tuple[float, FloatArray] | None = None
-
-    def add(
-        self, logits: FloatArray, right: npt.NDArray[np.bool_], keeps: npt.NDArray[np.float64]
-    ) -> None:
-        """Count labels (n, k) of n examples, best first; NaN means no label.
-
-        Each example first multiplies the weight of all earlier counts by its ``keeps``.
-        """
-        # Labels are added one by one and scaled only by powers of 2, so the result does not depend
-        # on how the examples are batched.
-        grown = np.concatenate([[self.weight], 1 / np.clip(keeps, _LEAST_KEPT, _KEEP)])
-        weights = np.cumprod(grown)
-        row, place = np.nonzero(~np.isnan(logits))
-        low, share = _between_knots(logits[row, place])
-        cell = np.minimum(place, len(self.counts) - 1) * _KNOTS + low
-        cells = np.stack([cell, cell + 1], axis=1)
-        counted = weights[1 + row, np.newaxis] * np.stack([1 - share, share], axis=1)
-        np.add.at(self.counts.reshape(-1), cells, counted)
-        np.add.at(self.hits.reshape(-1), cells, counted * right[row, place, np.newaxis])
-        scale = np.ldexp(1.0, 1 - int(np.frexp(weights[-1])[1]))
-        self.counts *= scale
-        self.hits *= scale
-        self.weight = float(weights[-1] * scale)
-        self._fitted = None
-
-    def __call__(self, logits: FloatArray, places: npt.NDArray[np.int64] | int = 0) -> FloatArray:
-        """Return the probabilities of labels with these log-odds at these places."""
-        fall, curve = self.fitted()
-        return _sigmoid(_along(logits - fall * _depth(places, len(self.counts)), _AT, curve))
-
-    def inverse(self, probabilities: FloatArray) -> FloatArray:
-        """Return the log-odds that give these probabilities at the first place."""
-        return _along(_logit(probabilities), self.fitted()[1], _AT)
-
-    def fitted(self) -> tuple[float, FloatArray]:
-        """Return f, the effect of a place, and the log-odds at the knots."""
-        if self._fitted is None:
-            falls = _FALLS[: 1 if len(self.counts) == 1 else None]
-            counts, hits = self._by_fall(falls)
-            shares = hits / counts
-            certain = shares * np.log(shares) + (1 - shares) * np.log1p(-shares)
-            best = int((counts * certain).sum(axis=1).argmax())
-            shares = np.clip(_rising(shares[best], counts[best]), _SMALLEST, 1 - _SMALLEST)
-            self._fitted = float(falls[best]), _logit(shares) + _TILT * np.arange(_KNOTS)
-        return self._fitted
-
-    def _by_fall(self, falls: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return counts and hits at the knots, for every candidate for f."""
-        depth = _depth(np.arange(len(self.counts)), len(self.counts))
-        low, share = _between_knots(_AT - falls[:, np.newaxis, np.newaxis] * depth[:, np.newaxis])
-        knot = low + _KNOTS * np.arange(len(falls))[:, np.newaxis, np.newaxis]
-        knots = np.concatenate([knot.ravel(), knot.ravel() + 1])
-
-        def sums(table: FloatArray) -> FloatArray:
-            weights = np.concatenate([((1 - share) * table).ravel(), (share * table).ravel()])
-            summed = np.bincount(knots, weights / self.weight, _KNOTS * len(falls))
-            return summed.reshape(len(falls), _KNOTS).astype(np.float64)
-
-        return sums(self.counts) + _TRUST, sums(self.hits) + _TRUST * _sigmoid(_AT)
+_MOST = 8.0
+"""Limit on the log-odds that the regression sees."""
 
 
 class SecondStage:
@@ -158,7 +62,8 @@ class SecondStage:
         self.tail = tail
         self.weights = np.array([1.0, 0.0, 0.0])
         self.precision = _PRIOR * np.eye(_INPUTS)
-        self.first, self.second = Calibration(CANDIDATES), Calibration()
+        self.first = _core.ScoreCalibration(CANDIDATES)
+        self.second = _core.ScoreCalibration(1)
         self.examples = 0
         self.gain = np.zeros(2)  # gain of the ranking: sum and sum of squares
 
@@ -202,7 +107,7 @@ class SecondStage:
 
     def observe(
         self,
-        probabilities: npt.NDArray[np.floating[Any]],
+        probabilities: npt.NDArray[np.float32],
         cosines: npt.NDArray[np.floating[Any]],
         inverse_propensity: FloatArray,
         right: npt.NDArray[np.bool_],
@@ -219,19 +124,18 @@ class SecondStage:
             stream, the squared ratio of the numbers of examples it had learnt from, then and now.
         """
         self.examples += len(keeps)
-        given = probabilities.astype(np.float64)
-        self.first.add(_logit(given), right, keeps)
+        self.first.add(_log_odds(probabilities), right.reshape(-1), keeps)
         if self.tail is None:
             return
-        inputs = self._inputs(given, cosines.astype(np.float64))
+        inputs = self._inputs(probabilities, cosines.astype(np.float64))
         merit = self.merit(inverse_propensity)
-        logits = np.full(given.shape, np.nan)
-        for i, place in enumerate(~np.isnan(given)):
+        logits = np.full(probabilities.shape, np.nan)
+        for i, place in enumerate(~np.isnan(probabilities)):
             if place.any():
                 logits[i, place] = self._learn(
                     inputs[:, i, place], merit[i, place], right[i, place]
                 )
-        self.second.add(logits, right, keeps)
+        self.second.add(logits, right.reshape(-1), keeps)
 
     def _learn(
         self, inputs: FloatArray, merit: FloatArray, right: npt.NDArray[np.bool_]
@@ -252,28 +156,41 @@ class SecondStage:
         return logits
 
     def calibrated(
-        self, probabilities: npt.NDArray[np.float32], places: npt.NDArray[np.int64]
+        self,
+        probabilities: npt.NDArray[np.float32],
+        row_of: npt.NDArray[np.int64],
+        best: npt.NDArray[np.float32],
     ) -> npt.NDArray[np.float32]:
-        """Return calibrated probabilities for the first stage's, of labels at these places."""
-        return self.first(_logit(probabilities.astype(np.float64)), places).astype(np.float32)
+        """Return calibrated probabilities for the first stage's.
+
+        Parameters
+        ----------
+        probabilities : array (n,)
+        row_of : array (n,)
+            The row of ``best`` that belongs to each label's example.
+        best : array (m, k)
+            The first stage's highest probabilities for each example.
+        """
+        found = self.first.apply(_log_odds(probabilities), row_of, _log_odds(best))
+        return found.astype(np.float32)
 
     def uncalibrated(self, thresholds: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """Return first-stage thresholds that are reached by every label that reaches these."""
-        inside = (thresholds > 0) & (thresholds <= 1)
-        least = thresholds.copy()
-        logits = self.first.inverse(thresholds[inside].astype(np.float64)) - _TILT
-        least[inside] = np.nextafter(_sigmoid(logits).astype(np.float32), np.float32(0))
-        return least
+        return self.first.uncalibrate(thresholds)
 
     def rescored(
         self, probabilities: npt.NDArray[np.float32], cosines: npt.NDArray[np.float32]
     ) -> FloatArray:
         """Return new probabilities of the best labels; arrays (n, k), NaN where there is none."""
-        inputs = self._inputs(probabilities.astype(np.float64), cosines.astype(np.float64))
-        return self.second(self._logits(inputs))
+        inputs = self._inputs(probabilities, cosines.astype(np.float64))
+        logits = self._logits(inputs).reshape(-1)
+        found: FloatArray = self.second.apply(
+            logits, np.zeros(len(logits), np.int64), np.empty((1, 0))
+        )
+        return found.reshape(probabilities.shape)
 
-    def _inputs(self, probabilities: FloatArray, cosines: FloatArray) -> FloatArray:
-        logits = np.clip(_logit(probabilities), _AT[0], _AT[-1])
+    def _inputs(self, probabilities: npt.NDArray[np.float32], cosines: FloatArray) -> FloatArray:
+        logits = np.clip(_log_odds(probabilities), -_MOST, _MOST)
         return np.stack([logits, np.ones_like(logits), cosines])
 
     def _logits(self, inputs: FloatArray) -> FloatArray:
@@ -289,11 +206,8 @@ class SecondStage:
                 self.gain,
                 self.weights,
                 self.precision.ravel(),
-                *(
-                    np.ravel(part)
-                    for one in (self.first, self.second)
-                    for part in (one.weight, one.counts, one.hits)
-                ),
+                self.first.save(),
+                self.second.save(),
             ]
         )
 
@@ -307,9 +221,8 @@ class SecondStage:
             If the array violates an invariant.
         """
         stage = cls(None)
-        calibrations = stage.first, stage.second
         sizes = [1, 1, 2, _INPUTS, _INPUTS**2]
-        sizes += [size for one in calibrations for size in (1, one.counts.size, one.hits.size)]
+        sizes += [len(one.save()) for one in (stage.first, stage.second)]
         if kept.dtype != np.float64 or kept.shape != (sum(sizes),):
             raise ValueError("a second stage has too many or too few numbers, or the wrong type")
         parts = np.split(np.array(kept), np.cumsum(sizes)[:-1])
@@ -322,13 +235,10 @@ class SecondStage:
         stage.tail = None if np.isnan(tail) else tail
         stage.examples, stage.precision = int(examples), precision
         stage.gain, stage.weights = parts[2], parts[3]
-        for one, (weight, counts, hits) in zip(
-            calibrations, (parts[5:8], parts[8:11]), strict=True
-        ):
-            if not 1 <= weight[0] < 2 or not ((hits >= 0) & (hits <= counts * (1 + 1e-9))).all():
-                raise ValueError("a second stage has an invalid weight, or more hits than labels")
-            one.weight = float(weight[0])
-            one.counts, one.hits = counts.reshape(-1, _KNOTS), hits.reshape(-1, _KNOTS)
+        try:
+            stage.first, stage.second = (_core.ScoreCalibration.load(part) for part in parts[5:])
+        except ValueError as error:
+            raise ValueError(f"a second stage is damaged: {error}") from None
         definite = (np.linalg.eigvalsh(precision) > 0).all() and (precision == precision.T).all()
         if stage.gain[1] < 0 or not definite:
             raise ValueError("a second stage has an invalid gain or precision matrix")
@@ -343,44 +253,11 @@ def _worth_of_places(k: int) -> FloatArray:
     return places
 
 
-def _rising(values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Weighted isotonic regression (pool adjacent violators)."""
-    pools: list[tuple[float, float, int]] = []
-    for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
-        pool = (value, weight, 1)
-        while pools and pools[-1][0] >= pool[0]:
-            before = pools.pop()
-            total = before[1] + pool[1]
-            mean = (before[0] * before[1] + pool[0] * pool[1]) / total
-            pool = (mean, total, before[2] + pool[2])
-        pools.append(pool)
-    means = np.array([pool[0] for pool in pools])
-    return np.repeat(means, [pool[2] for pool in pools])
-
-
-def _between_knots(x: FloatArray) -> tuple[npt.NDArray[np.int64], FloatArray]:
-    """Return the knot below, and the relative position between it and the next knot."""
-    at = np.clip((x - _FIRST) / _STEP, 0, _KNOTS - 1)
-    low = np.minimum(at.astype(np.int64), _KNOTS - 2)
-    return low, at - low
-
-
-def _depth(places: npt.NDArray[np.int64] | int, n_places: int) -> FloatArray:
-    """Return ln(1 + place), the scale on which places count."""
-    return np.log1p(np.minimum(places, n_places - 1))
-
-
-def _along(x: FloatArray, knots: FloatArray, values: FloatArray) -> FloatArray:
-    """Interpolate linearly, and extrapolate with slope 1 beyond the knots."""
-    inside: FloatArray = np.clip(x, knots[0], knots[-1])
-    return np.asarray(np.interp(inside, knots, values) + (x - inside))
-
-
 def _sigmoid(logits: FloatArray) -> FloatArray:
     with np.errstate(over="ignore"):
         return np.asarray(1.0 / (1.0 + np.exp(-logits)))
 
 
-def _logit(p: FloatArray) -> FloatArray:
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(p) - np.log1p(-p))
+def _log_odds(probabilities: npt.NDArray[np.float32]) -> FloatArray:
+    found: FloatArray = _core.log_odds(np.ascontiguousarray(probabilities).reshape(-1))
+    return found.reshape(probabilities.shape)

@@ -219,8 +219,9 @@ class StagedEngine:
         if allowed is not None and not self.stage.reranks:
             _, best, more = self.first.top_k(indptr, ids, values, CANDIDATES, 0, None, threads)
             costs = _both(costs, more)
-        places = _places(scores, best[:, :CANDIDATES].T[:, :, np.newaxis])
-        found = self.stage.calibrated(scores, places)
+        row_of = np.repeat(np.arange(len(scores)), most)
+        found = self.stage.calibrated(scores.reshape(-1), row_of, best[:, :CANDIDATES])
+        found = found.reshape(scores.shape)
         if self.stage.reranks:
             best = labels[:, :CANDIDATES]
             probabilities, order = self._reranked(
@@ -254,7 +255,7 @@ class StagedEngine:
                 indptr, ids, values, CANDIDATES, 0, among, threads
             )
             costs = _both(costs, more)
-        found = self.stage.calibrated(scores, _places(scores, best_scores[row_of].T))
+        found = self.stage.calibrated(scores, row_of, best_scores)
         if self.stage.reranks:
             probabilities, _ = self._reranked(indptr, ids, values, best, best_scores, threads)
             there = best != MISSING
@@ -413,16 +414,6 @@ def _best_of_rows(
     best = np.full((len(ends) - 1, CANDIDATES), np.nan, np.float32)
     best[row_of[first], at[first]] = scores[first]
     return best
-
-
-def _places(
-    scores: npt.NDArray[np.float32], best: npt.NDArray[np.float32]
-) -> npt.NDArray[np.int64]:
-    """Return the number of ``best`` scores above each score; ``best`` has one array per rank."""
-    places = np.zeros(scores.shape, np.int64)
-    for one in best:
-        places += one > scores
-    return places
 
 
 def _at_most(

@@ -1,0 +1,103 @@
+#include <nanobind/stl/tuple.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "arrays.hpp"
+#include "labelgrove/score_calibration.hpp"
+#include "register.hpp"
+
+namespace labelgrove::bindings {
+namespace {
+
+using Matrix = nb::ndarray<const double, nb::numpy, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+std::span<const double> row_of(const Matrix& matrix, std::size_t row) {
+  return {matrix.data() + row * matrix.shape(1), matrix.shape(1)};
+}
+
+void add(ScoreCalibration& self, const Matrix& logits, const In<bool>& right, const In<double>& keeps) {
+  if (right.size() != logits.size() || keeps.size() != logits.shape(0))
+    throw std::invalid_argument("expected as many outcomes as labels, and one factor for each example");
+  for (std::size_t row = 0; row < keeps.size(); ++row)
+    self.add(row_of(logits, row), right.data() + row * logits.shape(1), keeps.data()[row]);
+}
+
+// A label is as many places down as its row of `best` has log-odds above its own.
+nb::ndarray<double, nb::numpy> apply(const ScoreCalibration& self, const In<double>& logits,
+                                     const In<std::int64_t>& rows, const Matrix& best) {
+  if (rows.size() != logits.size()) throw std::invalid_argument("expected the row of every label");
+  auto found = make_array<double>({logits.size()});
+  const WithoutGil released;
+  std::vector<std::size_t> places(logits.size());
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const auto row = static_cast<std::size_t>(rows.data()[i]);
+    if (row >= best.shape(0)) throw std::invalid_argument("a label's row does not exist");
+    const auto above = [&](double one) { return one > logits.data()[i]; };
+    places[i] = static_cast<std::size_t>(std::ranges::count_if(row_of(best, row), above));
+  }
+  self.apply(view(logits), places, found.data());
+  return found;
+}
+
+}  // namespace
+
+void register_score_calibration(nb::module_& module) {
+  nb::class_<ScoreCalibration>(
+      module, "ScoreCalibration",
+      "How often labels of a given score are right; see core/include/labelgrove/score_calibration.hpp.")
+      .def(nb::init<std::size_t>(), nb::arg("places"))
+      .def_static(
+          "load",
+          [](const In<double>& numbers) {
+            const std::span<const double> all(view(numbers));
+            if (all.size() % 2 == 0) throw std::invalid_argument("a calibration has an odd number of numbers");
+            const auto middle = all.begin() + 1 + static_cast<std::ptrdiff_t>(all.size() / 2);
+            return std::make_unique<ScoreCalibration>(all[0], std::vector(all.begin() + 1, middle),
+                                                      std::vector(middle, all.end()));
+          },
+          nb::arg("numbers").noconvert())
+      .def(
+          "save",
+          [](const ScoreCalibration& self) {
+            std::vector<double> numbers(1, self.weight());
+            numbers.insert(numbers.end(), self.counts().begin(), self.counts().end());
+            numbers.insert(numbers.end(), self.hits().begin(), self.hits().end());
+            return to_array(std::move(numbers));
+          },
+          "The complete state: the weight, the counts and the hits.")
+      .def("add", &add, nb::arg("logits").noconvert(), nb::arg("right").noconvert(), nb::arg("keeps").noconvert())
+      .def("apply", &apply, nb::arg("logits").noconvert(), nb::arg("rows").noconvert(), nb::arg("best").noconvert())
+      .def(
+          "uncalibrate",
+          [](const ScoreCalibration& self, const In<float>& thresholds) {
+            auto least = make_array<float>({thresholds.size()});
+            self.uncalibrate(view(thresholds), least.data());
+            return least;
+          },
+          nb::arg("thresholds").noconvert())
+      .def(
+          "curve",
+          [](const ScoreCalibration& self) {
+            const ScoreCalibration::Curve curve = self.curve();
+            return std::tuple(curve.fall, to_array(std::span<const double>(curve.logits)));
+          },
+          "The effect of a place on the log-odds, and the log-odds at the knots.");
+  module.def(
+      "log_odds",
+      [](const In<float>& probabilities) {
+        auto found = make_array<double>({probabilities.size()});
+        std::ranges::transform(view(probabilities), found.data(),
+                               [](float p) { return log_odds(static_cast<double>(p)); });
+        return found;
+      },
+      nb::arg("probabilities").noconvert(), "The log-odds of probabilities.");
+}
+
+}  // namespace labelgrove::bindings

@@ -1,0 +1,65 @@
+// How often labels of a given score are right, for a second stage.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace labelgrove {
+
+// The log-odds of a probability; -inf at 0, +inf at 1, NaN beyond.
+double log_odds(double probability);
+
+// The share of labels with a given score and place that are right, learnt by counting.
+//
+// Of labels with the same score, those further down the ranking of their example are right less often. A label with p
+// labels before it is treated as a top label whose log-odds are lower by f ln(1 + p); f is chosen to minimise the
+// entropy of the outcomes given these log-odds. Labels are counted at the two nearest of 65 knots from -8 to 8; the
+// shares of right ones are made monotone (pool adjacent violators) and interpolated linearly as log-odds, which rise
+// strictly. Beyond the outermost knots the log-odds are shifted. A new calibration is the identity.
+//
+// Any number of threads may call the const methods.
+class ScoreCalibration {
+ public:
+  static constexpr std::size_t kKnots = 65;
+
+  // `places` are distinguished, the last one standing for all later ones, too. REQUIRES: places > 0.
+  explicit ScoreCalibration(std::size_t places);
+  // From its parts. Throws std::invalid_argument if no calibration has such.
+  ScoreCalibration(double weight, std::vector<double> counts, std::vector<double> hits);
+
+  // Counts the labels of an example, best first; a log-odds of NaN means no label. All earlier counts are multiplied by
+  // `keep`, cut to [2^-10, 1 - 2^-12].
+  void add(std::span<const double> logits, const bool* right, double keep);
+
+  // found[i] = the probability of a label with log-odds logits[i] that has places[i] labels before it.
+  void apply(std::span<const double> logits, std::span<const std::size_t> places, double* found) const;
+  // least[i] = a score, as a probability, that every label has whose calibrated probability reaches thresholds[i].
+  // Thresholds outside (0, 1] stay as they are.
+  void uncalibrate(std::span<const float> thresholds, float* least) const;
+  struct Curve {
+    double fall = 0.0;                    // f
+    std::array<double, kKnots> logits{};  // by knot
+  };
+  Curve curve() const;
+
+  double weight() const { return weight_; }
+  // By place and knot.
+  std::span<const double> counts() const { return counts_; }
+  std::span<const double> hits() const { return hits_; }
+
+ private:
+  std::size_t places() const { return counts_.size() / kKnots; }
+  Curve fit() const;
+
+  double weight_ = 1.0;  // of the newest example, in [1, 2): it grows, where counts would decay
+  std::vector<double> counts_;
+  std::vector<double> hits_;
+  mutable std::mutex fitting_;
+  mutable std::optional<Curve> fitted_;
+};
+
+}  // namespace labelgrove

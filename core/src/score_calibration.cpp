@@ -1,0 +1,204 @@
+#include "labelgrove/score_calibration.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+
+#include "labelgrove/elementary.hpp"
+
+namespace labelgrove {
+namespace {
+
+constexpr std::size_t kKnots = ScoreCalibration::kKnots;
+constexpr double kFirst = -8.0;
+constexpr double kStep = 0.25;
+// The number of prior labels at every knot.
+constexpr double kTrust = 2.0;
+// The limits of the factor by which one example discounts all earlier ones.
+constexpr double kLeastKept = 0x1p-10;
+constexpr double kMostKept = 1.0 - 0x1p-12;
+// The candidates for f are multiples of this.
+constexpr double kFallStep = 0.25;
+constexpr std::size_t kFalls = 17;
+// The least distance of the share at a knot from 0 and 1.
+constexpr double kSmallest = 1e-6;
+// The least rise of the log-odds from knot to knot, which preserves rankings.
+constexpr double kTilt = 1e-3;
+
+double knot(std::size_t i) { return kFirst + kStep * static_cast<double>(i); }
+
+double sigmoid(double logit) { return 1.0 / (1.0 + fixed_exp(-logit)); }
+
+// The knot below, and the position between it and the next one, from 0 to 1.
+std::pair<std::size_t, double> between_knots(double logit) {
+  const double at = std::clamp((logit - kFirst) / kStep, 0.0, static_cast<double>(kKnots - 1));
+  const auto low = std::min(static_cast<std::size_t>(at), kKnots - 2);
+  return {low, at - static_cast<double>(low)};
+}
+
+// The curve at a logit. Beyond its ends it continues with slope 1.
+double along(const ScoreCalibration::Curve& curve, double logit) {
+  const auto [low, share] = between_knots(logit);
+  const double below = curve.logits[low];
+  const double beyond = logit - std::clamp(logit, kFirst, knot(kKnots - 1));
+  return below + share * (curve.logits[low + 1] - below) + beyond;
+}
+
+// The logit at which the curve has this value.
+double inverse(const ScoreCalibration::Curve& curve, double value) {
+  const auto& values = curve.logits;
+  if (value <= values.front()) return kFirst + (value - values.front());
+  if (value >= values.back()) return knot(kKnots - 1) + (value - values.back());
+  const auto above = static_cast<std::size_t>(std::ranges::upper_bound(values, value) - values.begin());
+  return knot(above - 1) + kStep * (value - values[above - 1]) / (values[above] - values[above - 1]);
+}
+
+// The scale on which places count.
+double depth(std::size_t place, std::size_t places) {
+  return fixed_log1p(static_cast<double>(std::min(place, places - 1)));
+}
+
+// Labels at the knots: how many, and how many of them are right.
+struct Table {
+  std::array<double, kKnots> counts;
+  std::array<double, kKnots> hits;
+};
+
+double entropy(const Table& table) {
+  double sum = 0.0;
+  for (std::size_t i = 0; i < kKnots; ++i) {
+    const double share = table.hits[i] / table.counts[i];
+    sum -= table.counts[i] * (share * fixed_log(share) + (1.0 - share) * fixed_log(1.0 - share));
+  }
+  return sum;
+}
+
+// The shares of right labels, made monotone: pool-adjacent-violators (Ayer et al. 1955).
+std::array<double, kKnots> rising_shares(const Table& table) {
+  struct Pool {
+    double share;
+    double count;
+    std::size_t knots;
+  };
+  std::vector<Pool> pools;
+  for (std::size_t i = 0; i < kKnots; ++i) {
+    Pool pool{table.hits[i] / table.counts[i], table.counts[i], 1};
+    while (!pools.empty() && pools.back().share >= pool.share) {
+      const Pool& before = pools.back();
+      const double count = before.count + pool.count;
+      pool = {(before.share * before.count + pool.share * pool.count) / count, count, before.knots + pool.knots};
+      pools.pop_back();
+    }
+    pools.push_back(pool);
+  }
+  std::array<double, kKnots> shares{};
+  std::size_t i = 0;
+  for (const Pool& pool : pools) {
+    for (std::size_t n = 0; n < pool.knots; ++n) shares[i++] = pool.share;
+  }
+  return shares;
+}
+
+}  // namespace
+
+double log_odds(double probability) { return fixed_log(probability) - fixed_log(1.0 - probability); }
+
+ScoreCalibration::ScoreCalibration(std::size_t places) : counts_(places * kKnots), hits_(places * kKnots) {}
+
+ScoreCalibration::ScoreCalibration(double weight, std::vector<double> counts, std::vector<double> hits)
+    : weight_(weight), counts_(std::move(counts)), hits_(std::move(hits)) {
+  bool valid = weight >= 1.0 && weight < 2.0 && !counts_.empty() && counts_.size() % kKnots == 0 &&
+               counts_.size() == hits_.size();
+  for (std::size_t i = 0; valid && i < counts_.size(); ++i) {
+    valid = std::isfinite(counts_[i]) && hits_[i] >= 0.0 && hits_[i] <= counts_[i] * (1.0 + 1e-9);
+  }
+  if (!valid) throw std::invalid_argument("a calibration has an invalid weight, or more hits than labels");
+}
+
+// Counts are scaled only by powers of 2, so the result does not depend on when.
+void ScoreCalibration::add(std::span<const double> logits, const bool* right, double keep) {
+  weight_ *= 1.0 / std::clamp(keep, kLeastKept, kMostKept);
+  for (std::size_t place = 0; place < logits.size(); ++place) {
+    if (std::isnan(logits[place])) continue;
+    const auto [low, share] = between_knots(logits[place]);
+    const std::size_t cell = std::min(place, places() - 1) * kKnots + low;
+    for (const auto& [at, part] : {std::pair(cell, 1.0 - share), std::pair(cell + 1, share)}) {
+      counts_[at] += weight_ * part;
+      if (right[place]) hits_[at] += weight_ * part;
+    }
+  }
+  if (weight_ >= 2.0) {
+    int exponent = 0;
+    std::frexp(weight_, &exponent);
+    const double scale = std::ldexp(1.0, 1 - exponent);
+    for (double& count : counts_) count *= scale;
+    for (double& hit : hits_) hit *= scale;
+    weight_ *= scale;
+  }
+  fitted_.reset();
+}
+
+void ScoreCalibration::apply(std::span<const double> logits, std::span<const std::size_t> places, double* found) const {
+  const Curve curve = this->curve();
+  std::vector<double> falls(this->places());
+  for (std::size_t place = 0; place < falls.size(); ++place) falls[place] = curve.fall * depth(place, falls.size());
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    const double logit = logits[i] - falls[std::min(places[i], falls.size() - 1)];
+    found[i] = std::isnan(logit) ? logit : sigmoid(along(curve, logit));
+  }
+}
+
+void ScoreCalibration::uncalibrate(std::span<const float> thresholds, float* least) const {
+  const Curve curve = this->curve();
+  for (std::size_t i = 0; i < thresholds.size(); ++i) {
+    least[i] = thresholds[i];
+    if (!(thresholds[i] > 0.0F && thresholds[i] <= 1.0F)) continue;
+    const double logit = inverse(curve, log_odds(static_cast<double>(thresholds[i]))) - kTilt;
+    least[i] = std::nextafter(static_cast<float>(sigmoid(logit)), 0.0F);
+  }
+}
+
+ScoreCalibration::Curve ScoreCalibration::curve() const {
+  const std::scoped_lock lock(fitting_);
+  if (!fitted_) fitted_ = fit();
+  return *fitted_;
+}
+
+ScoreCalibration::Curve ScoreCalibration::fit() const {
+  Curve curve;
+  Table best{};
+  double least = 0.0;
+  for (std::size_t candidate = 0; candidate < (places() == 1 ? 1 : kFalls); ++candidate) {
+    const double fall = kFallStep * static_cast<double>(candidate);
+    Table table{};
+    for (std::size_t place = 0; place < places(); ++place) {
+      const double fallen = fall * depth(place, places());
+      for (std::size_t i = 0; i < kKnots; ++i) {
+        const std::size_t cell = place * kKnots + i;
+        if (counts_[cell] == 0.0) continue;
+        const auto [low, share] = between_knots(knot(i) - fallen);
+        for (const auto& [at, part] : {std::pair(low, 1.0 - share), std::pair(low + 1, share)}) {
+          table.counts[at] += part * counts_[cell];
+          table.hits[at] += part * hits_[cell];
+        }
+      }
+    }
+    for (std::size_t i = 0; i < kKnots; ++i) {
+      table.counts[i] = table.counts[i] / weight_ + kTrust;
+      table.hits[i] = table.hits[i] / weight_ + kTrust * sigmoid(knot(i));
+    }
+    const double uncertainty = entropy(table);
+    if (candidate > 0 && uncertainty >= least) continue;
+    least = uncertainty;
+    curve.fall = fall;
+    best = table;
+  }
+  const auto shares = rising_shares(best);
+  for (std::size_t i = 0; i < kKnots; ++i) {
+    curve.logits[i] = log_odds(std::clamp(shares[i], kSmallest, 1.0 - kSmallest)) + kTilt * static_cast<double>(i);
+  }
+  return curve;
+}
+
+}  // namespace labelgrove

@@ -1,0 +1,98 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <vector>
+
+#include "harness.hpp"
+#include "labelgrove/score_calibration.hpp"
+#include "support.hpp"
+
+namespace labelgrove::testing {
+namespace {
+
+constexpr std::size_t kKnots = ScoreCalibration::kKnots;
+
+// Labels that are right half as often as their scores say.
+void add_examples(ScoreCalibration& calibration, int n) {
+  Random random(5);
+  for (int i = 0; i < n; ++i) {
+    std::array<double, 3> logits{};
+    std::array<bool, 3> right{};
+    for (std::size_t j = 0; j < 3; ++j) {
+      const auto score = static_cast<double>(random.between(0.05F, 0.95F));
+      logits[j] = log_odds(score);
+      right[j] = random.chance(score / 2.0);
+    }
+    calibration.add(logits, right.data(), 0.999);
+  }
+}
+
+double at(const ScoreCalibration& calibration, double logit, std::size_t place = 0) {
+  double found = 0.0;
+  calibration.apply(std::span(&logit, 1), std::span(&place, 1), &found);
+  return found;
+}
+
+TEST("score calibration: new, it is the identity but for the tilt") {
+  const ScoreCalibration calibration(4);
+  for (const float p : {0.01F, 0.3F, 0.5F, 0.99F}) {
+    CHECK_NEAR(at(calibration, log_odds(static_cast<double>(p))), static_cast<double>(p), 0.02);
+  }
+}
+
+TEST("score calibration: it learns how often labels are right") {
+  ScoreCalibration calibration(1);
+  add_examples(calibration, 3000);
+  for (const double p : {0.2, 0.5, 0.8}) CHECK_NEAR(at(calibration, log_odds(p)), p / 2.0, 0.05);
+}
+
+TEST("score calibration: infinite log-odds are certain, and NaN stays NaN") {
+  ScoreCalibration calibration(2);
+  add_examples(calibration, 100);
+  const double infinity = std::numeric_limits<double>::infinity();
+  CHECK(at(calibration, infinity) == 1.0 && at(calibration, -infinity) == 0.0);
+  CHECK(std::isnan(at(calibration, std::nan(""))));
+  CHECK(log_odds(0.0) == -infinity && log_odds(1.0) == infinity && std::isnan(log_odds(std::nan(""))));
+}
+
+TEST("score calibration: labels that reach a threshold have at least the uncalibrated score") {
+  ScoreCalibration calibration(1);
+  add_examples(calibration, 1000);
+  const std::vector<float> thresholds{-1.0F, 0.0F, 1e-7F, 0.1F, 0.4F, 0.999F, 1.0F, 2.0F};
+  std::vector<float> least(thresholds.size());
+  calibration.uncalibrate(thresholds, least.data());
+  CHECK(least[0] == -1.0F && least[1] == 0.0F && least[7] == 2.0F);
+  for (std::size_t i = 0; i < thresholds.size(); ++i) {
+    for (int step = 1; step < 1000; ++step) {
+      const float score = static_cast<float>(step) / 1000.0F;
+      const auto found = static_cast<float>(at(calibration, log_odds(static_cast<double>(score))));
+      CHECK(found < thresholds[i] || score >= least[i]);
+    }
+  }
+}
+
+TEST("score calibration: its parts are all that it is, and others are refused") {
+  ScoreCalibration calibration(2);
+  add_examples(calibration, 300);
+  const std::vector<double> counts(calibration.counts().begin(), calibration.counts().end());
+  const std::vector<double> hits(calibration.hits().begin(), calibration.hits().end());
+  ScoreCalibration again(calibration.weight(), counts, hits);
+  add_examples(calibration, 5);
+  add_examples(again, 5);
+  CHECK(calibration.weight() == again.weight() && std::ranges::equal(calibration.counts(), again.counts()));
+  CHECK(at(calibration, 0.5, 1) == at(again, 0.5, 1));
+  std::vector<double> more(hits);
+  more[20] = counts[20] + 1.0;
+  using Bad = std::invalid_argument;
+  const std::vector<double> few(kKnots);
+  const std::vector<double> none;
+  CHECK_THROWS(Bad, ScoreCalibration(1.0, counts, more));
+  CHECK_THROWS(Bad, ScoreCalibration(2.0, counts, hits));
+  CHECK_THROWS(Bad, ScoreCalibration(1.0, none, none));
+  CHECK_THROWS(Bad, ScoreCalibration(1.0, few, hits));
+}
+
+}  // namespace
+}  // namespace labelgrove::testing
