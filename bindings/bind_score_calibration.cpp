@@ -76,12 +76,12 @@ void register_score_calibration(nb::module_& module) {
       .def("apply", &apply, nb::arg("logits").noconvert(), nb::arg("rows").noconvert(), nb::arg("best").noconvert())
       .def(
           "uncalibrate",
-          [](const ScoreCalibration& self, const In<float>& thresholds) {
+          [](const ScoreCalibration& self, const In<float>& thresholds, std::size_t place) {
             auto least = make_array<float>({thresholds.size()});
-            self.uncalibrate(view(thresholds), least.data());
+            self.uncalibrate(view(thresholds), place, least.data());
             return least;
           },
-          nb::arg("thresholds").noconvert())
+          nb::arg("thresholds").noconvert(), nb::arg("place"))
       .def(
           "curve",
           [](const ScoreCalibration& self) {

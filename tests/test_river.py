@@ -65,7 +65,8 @@ def digits() -> list[tuple[dict[str, float], int]]:
 
 
 def test_it_is_what_the_estimator_says_row_by_row() -> None:
-    model, plain = Classifier(), OnlinePLTClassifier()
+    plain = OnlinePLTClassifier(second_stage=None)
+    model = Classifier(plain)
     arrived: list[int] = []
     for x, y in digits()[:200]:
         model.learn_one(x, f"digit {y}")

@@ -25,6 +25,7 @@ constexpr std::size_t kFalls = 17;
 constexpr double kSmallest = 1e-6;
 // The least rise of the log-odds from knot to knot, which preserves rankings.
 constexpr double kTilt = 1e-3;
+constexpr double kMiddle = (kKnots - 1) / 2.0;
 
 double knot(std::size_t i) { return kFirst + kStep * static_cast<double>(i); }
 
@@ -149,12 +150,14 @@ void ScoreCalibration::apply(std::span<const double> logits, std::span<const std
   }
 }
 
-void ScoreCalibration::uncalibrate(std::span<const float> thresholds, float* least) const {
+void ScoreCalibration::uncalibrate(std::span<const float> thresholds, std::size_t place, float* least) const {
   const Curve curve = this->curve();
+  const double fallen = curve.fall * depth(place, places());
   for (std::size_t i = 0; i < thresholds.size(); ++i) {
     least[i] = thresholds[i];
     if (!(thresholds[i] > 0.0F && thresholds[i] <= 1.0F)) continue;
-    const double logit = inverse(curve, log_odds(static_cast<double>(thresholds[i]))) - kTilt;
+    const float below = std::nextafter(thresholds[i], 0.0F);  // may be rounded to the threshold
+    const double logit = inverse(curve, log_odds(static_cast<double>(below))) + fallen;
     least[i] = std::nextafter(static_cast<float>(sigmoid(logit)), 0.0F);
   }
 }
@@ -196,7 +199,8 @@ ScoreCalibration::Curve ScoreCalibration::fit() const {
   }
   const auto shares = rising_shares(best);
   for (std::size_t i = 0; i < kKnots; ++i) {
-    curve.logits[i] = log_odds(std::clamp(shares[i], kSmallest, 1.0 - kSmallest)) + kTilt * static_cast<double>(i);
+    const double share = std::clamp(shares[i], kSmallest, 1.0 - kSmallest);
+    curve.logits[i] = log_odds(share) + kTilt * (static_cast<double>(i) - kMiddle);
   }
   return curve;
 }

@@ -62,7 +62,7 @@ TEST("score calibration: labels that reach a threshold have at least the uncalib
   add_examples(calibration, 1000);
   const std::vector<float> thresholds{-1.0F, 0.0F, 1e-7F, 0.1F, 0.4F, 0.999F, 1.0F, 2.0F};
   std::vector<float> least(thresholds.size());
-  calibration.uncalibrate(thresholds, least.data());
+  calibration.uncalibrate(thresholds, 0, least.data());
   CHECK(least[0] == -1.0F && least[1] == 0.0F && least[7] == 2.0F);
   for (std::size_t i = 0; i < thresholds.size(); ++i) {
     for (int step = 1; step < 1000; ++step) {

@@ -44,7 +44,7 @@ def test_the_demo_learns_tests_and_says_what_to_type(run: Any, tmp_path: Path) -
     assert "540 docstrings, 21 labels, one pass" in shown
     assert "60 docstrings:  P@1 100.0%   P@3 100.0%   P@5 60.0%" in shown
     assert shown.count("labels      pack   pack.module") == 4
-    assert "✓ pack 0.9" in shown
+    assert "✓ pack 1.00" in shown
     assert "✓ pack.module" in shown
     assert "· pack.module" in shown
     assert f"labelgrove info '{model}'" in shown

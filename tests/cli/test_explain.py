@@ -34,7 +34,7 @@ def test_a_label_that_is_not_predicted(run: Any, text_model: Path) -> None:
     found = json.loads(run("explain", text_model, *words, "--threshold", "0.4", "--json").stdout)
     [one] = found["labels"]
     assert (one["label"], one["predicted"]) == ("topic-20", False)
-    assert one["fallen_out"]["needed"] == pytest.approx(0.4)
+    assert one["fallen_out"]["product"] < one["fallen_out"]["needed"]
     result = run("explain", text_model, *words, "--thresholds", status=1)
     assert "this model has no thresholds" in result.stderr
 

@@ -58,7 +58,7 @@ def test_a_second_stage_is_told_and_explained(run: Any, texts: Path, tmp_path: P
     assert seen["examples"] > 100
     verdict = "re-ranks the best labels" if seen["reranks"] else "keeps the ranking"
     assert verdict in run("info", model).stdout
-    assert "by a second stage, from" in run("explain", model, "--text", "anything").stdout
+    assert "calibrated, from" in run("explain", model, "--text", "anything").stdout
 
 
 def test_integer_labels_are_keys_of_json(run: Any, vector_model: Path) -> None:

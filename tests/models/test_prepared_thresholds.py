@@ -84,7 +84,7 @@ def test_anew_when_the_model_changes(name: str) -> None:
 
 def test_the_engine_refuses_thresholds_of_another_state() -> None:
     X, Y = data()
-    model = OnlinePLTClassifier().partial_fit(X, Y)
+    model = OnlinePLTClassifier(second_stage=None).partial_fit(X, Y)
     learned = model._learned
     rows = learned.check_rows(X)
     prepared = learned.engine.prepare_thresholds(learned.thresholds(np.full(30, 0.1)))

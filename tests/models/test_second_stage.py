@@ -71,10 +71,10 @@ def test_the_predictions_grow_as_the_logarithm_of_a_long_stream() -> None:
     X, y = np.eye(2, dtype=np.float32)[np.arange(8192) % 2], ["odd", "even"] * 4096
     clf = OnlinePLTClassifier(second_stage="calibrate")
     seen = [clf.partial_fit(X, y).second_stage_["examples"] for _ in range(6)]
-    spacings = [max(min(1 + n // 512, 4), n // 2048) for n in range(6 * 8192)]
-    due = np.cumsum([n % since == 0 for n, since in enumerate(spacings)])
-    assert seen == due[8191::8192].tolist()
-    assert seen[5] - seen[2] == pytest.approx(2048 * np.log(2), rel=0.05)
+    bursts = [*range(2, 8)]  # of 64 examples each; after 512, four whenever the stream doubles
+    for first in (8, 16, 32, 64, 128, 256, 512):
+        bursts += range(first, 2 * first, first // 4)
+    assert seen == [64 * sum(burst < 128 * n for burst in bursts) for n in range(1, 7)]
 
 
 @pytest.mark.parametrize("kind", ["online", "batch"])
@@ -275,9 +275,9 @@ def test_the_later_in_a_stream_the_more_it_counts_though_most_predictions_are_ea
     ends, features, ones = np.arange(n + 1), np.zeros(n, np.uint32), np.ones(n, np.float32)
     labels = (np.arange(n) < n // 4).astype(np.uint32)  # wrong for a quarter, then right
     engine.learn(ends, features, ones, ends, labels, 0, n, 1, None)
-    assert engine.stage.examples < 1600  # of which half are of that quarter
+    assert engine.stage.examples < 1300  # of which half are of that quarter
     counts, hits = np.split(engine.stage.first.save()[1:], 2)
-    assert hits.sum() > 0.95 * counts.sum()
+    assert hits.sum() > 0.9 * counts.sum()
 
 
 def test_small_copies_have_it_too(online: OnlinePLTClassifier, tmp_path: Path) -> None:
@@ -293,12 +293,13 @@ def test_small_copies_have_it_too(online: OnlinePLTClassifier, tmp_path: Path) -
 
 
 def test_online_goes_on_from_batch_with_a_second_stage_of_its_own(batch: PLTClassifier) -> None:
-    X, Y = near_centroids(3, 50)
+    X, Y = near_centroids(3, 200)
     clf = OnlinePLTClassifier.from_batch(batch)
     assert clf.second_stage == "tail" and stage_of(clf).stage.examples == 0
     before = stage_of(clf).sums.examples
     clf.partial_fit(X, Y)
-    assert stage_of(clf).stage.examples == 50 and stage_of(clf).sums.examples == before + 50
+    assert stage_of(clf).stage.examples == 200 - 128
+    assert stage_of(clf).sums.examples == before + 200
     assert OnlinePLTClassifier.from_batch(batch, second_stage=None).second_stage is None
 
 
@@ -337,18 +338,18 @@ def test_later_passes_tell_it_nothing() -> None:
     once = OnlinePLTClassifier(second_stage="head").fit(X, Y)
     assert clf.examples_seen_ == 2 * len(Y)
     assert stage_of(clf).stage.examples == stage_of(once).stage.examples
-    texts = [" ".join(row) or "none" for row in Y[:60]]
-    model = TextClassifier(OnlinePLTClassifier(second_stage="head")).partial_fit(texts, Y[:60])
-    model.partial_fit(texts, Y[:60], again=True)
-    model.shared().partial_fit(texts, Y[:60], again=True)
-    assert stage_of(model.classifier_).stage.examples == 60
+    texts = [" ".join(row) or "none" for row in Y[:200]]
+    model = TextClassifier(OnlinePLTClassifier(second_stage="head")).partial_fit(texts, Y[:200])
+    model.partial_fit(texts, Y[:200], again=True)
+    model.shared().partial_fit(texts, Y[:200], again=True)
+    assert stage_of(model.classifier_).stage.examples == 200 - 128
 
 
 def test_rows_of_weight_0_tell_it_nothing() -> None:
-    X, Y = near_centroids(n=60)
-    weights = np.arange(60) % 3 > 0
+    X, Y = near_centroids(n=200)
+    weights = np.arange(200) % 3 > 0
     clf = OnlinePLTClassifier(second_stage="head").fit(X, Y, sample_weight=weights)
-    assert stage_of(clf).stage.examples == 40
+    assert stage_of(clf).stage.examples == weights[128:].sum()
 
 
 def test_thresholds_tuned_in_the_core_and_a_second_stage_exclude_each_other() -> None:

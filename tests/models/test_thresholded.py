@@ -34,7 +34,7 @@ NAMED = [[f"l{j}" for j in np.flatnonzero(row)] for row in Y]
 HELD_OUT = (X[100:], Y[100:])
 
 NAIVE_BAYES = OneVsRestClassifier(GaussianNB())
-SPARSE = OnlinePLTClassifier(arity=2, max_leaves=2)
+SPARSE = OnlinePLTClassifier(arity=2, max_leaves=2, second_stage=None)
 WEIGHED = MultiOutputClassifier(GaussianNB())
 ESTIMATORS = {
     "sparse": SPARSE,

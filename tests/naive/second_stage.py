@@ -93,7 +93,7 @@ class Calibration:
                 for a in range(i + 1)
             ]
             risen.append(min(max(*least, least[0], 1e-6), 1 - 1e-6))
-        return [logit(p) + 1e-3 * i for i, p in enumerate(risen)]
+        return [logit(p) + 1e-3 * (i - 32) for i, p in enumerate(risen)]
 
     def __call__(self, z: float, curve: list[float], place: int = 0, fall: float = 0.0) -> float:
         z -= fall * math.log1p(min(place, self.places - 1))

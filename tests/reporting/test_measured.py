@@ -57,7 +57,7 @@ def test_what_does_not_count_is_nowhere(models: Any) -> None:
 
 
 def test_losses_are_where_explanations_fall_out(models: Any) -> None:
-    X, labels = examples(60, 3)
+    X, labels = examples(900, 3)
     labels[0] = [*labels[0], "never learnt"]
     observed = measure(models[0], X, labels)
     ids = {label: i for i, label in enumerate(observed.labels)}

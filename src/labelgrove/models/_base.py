@@ -767,13 +767,17 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
 
     def _new_stage(self) -> SecondStage | None:
         """Make the untrained second stage that the parameters ask for, if any."""
-        stage = SecondStage.of(self.second_stage)
+        stage = SecondStage.of(self._resolved_stage())
         if stage is not None and getattr(self, "thresholds", None) is not None:
             raise ParameterError(
                 f"second_stage={self.second_stage!r}: thresholds={self.thresholds!r} tunes on the "
                 "probabilities before it; expected only one of them (use tune_thresholds instead)"
             )
         return stage
+
+    def _resolved_stage(self) -> Any:
+        """Return ``second_stage`` without words that stand for others."""
+        return self.second_stage
 
     @abstractmethod
     def _start(self, *, named: bool) -> Any:

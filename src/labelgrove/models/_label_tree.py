@@ -19,6 +19,7 @@ from labelgrove.models.engine._compacting import checked_compaction, compact_cop
 from labelgrove.models.engine._learned import Learned, TreeEngine, known
 from labelgrove.models.engine._predicting import precision_at
 from labelgrove.models.engine._records import PLACES, CompactionReport, Options
+from labelgrove.models.engine._staged import StagedEngine
 from labelgrove.models.engine._trees import tree_numbers, tree_snapshot
 from labelgrove.models.explanations._explain import products_along
 from labelgrove.trees import LabelTree
@@ -170,7 +171,8 @@ class LabelPaths:
     nodes : int64 array
         Numbers of nodes in the model's ``tree_``.
     products : float32 array
-        P(node | x).
+        P(node | x); with a second stage, the product of the nodes' probabilities calibrated as if
+        it were a label's.
     """
 
     indptr: npt.NDArray[np.int64]
@@ -195,7 +197,11 @@ def label_paths(
     there = (tree["silent"] == 0) & (tree["label"] < nowhere)
     leaf_of[tree["label"][there]] = np.flatnonzero(there)
     nodes = _nodes_above(leaf_of[ids], tree, indptr)
-    return LabelPaths(indptr, nodes, products_along(conditional, indptr))
+    products = products_along(conditional, indptr)
+    if isinstance(learned.engine, StagedEngine):
+        row_of = np.repeat(np.arange(rows.n_rows), np.diff(ends))
+        products = learned.engine.calibrated(rows, np.repeat(row_of, np.diff(indptr)), products)
+    return LabelPaths(indptr, nodes, products)
 
 
 def _nodes_above(

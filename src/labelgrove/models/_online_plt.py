@@ -14,7 +14,14 @@ from labelgrove._errors import DataError, ParameterError
 from labelgrove._features import FeatureNames
 from labelgrove.models._label_tree import LabelTreeClassifier
 from labelgrove.models._online import OnlineClassifier, OnlineStart
-from labelgrove.models._plt_options import HINGES, LINKS, POLICIES, BatchOptions, EngineOptions
+from labelgrove.models._plt_options import (
+    HINGES,
+    LINKS,
+    POLICIES,
+    BatchOptions,
+    EngineOptions,
+    resolved_stage,
+)
 from labelgrove.models.engine._archive import Format
 from labelgrove.models.engine._batch import BatchEngine, learn_on, start_on_sample
 from labelgrove.models.engine._examples import Examples, Start
@@ -109,13 +116,15 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
     ofo_every : int, optional
         OFO predicts one example in this many, drawn at random: 4 by default, 1 in the paper's
         preset.
-    second_stage : {"calibrate", "head", "tail"} or float in [0, 1], optional
-        A second stage after the tree, which learns from examples predicted before they are learnt.
-        "calibrate" calibrates the probabilities. "head" also re-ranks the best labels by the
-        similarity of the example to each label's centroid, once this measurably improves P@k.
-        "tail" does the same for PSP@k, which gives rare labels more weight; a number mixes the
-        two, from 0 for the head to 1 for the tail. Except at 0, re-ranked labels are in the order
-        of their expected contribution to that measure, not of probability alone.
+    second_stage : {"auto", "calibrate", "head", "tail"}, float in [0, 1], or None
+        A second stage after the tree, which learns from some examples, predicted before they are
+        learnt. "calibrate" calibrates the probabilities and keeps the ranking. "head" also
+        re-ranks the best labels by the similarity of the example to each label's centroid, once
+        this measurably improves P@k. "tail" does the same for PSP@k, which gives rare labels more
+        weight; a number mixes the two, from 0 for the head to 1 for the tail. Except at 0,
+        re-ranked labels are in the order of their expected contribution to that measure, not of
+        probability alone. "auto" means "calibrate"; with ``thresholds="ofo"`` and in the paper's
+        preset it means None, no second stage.
     n_jobs : int, optional
         Number of threads; -1 for all processors. The result is the same for any number.
     random_state : int, RandomState or None
@@ -188,7 +197,7 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         ofo_a: float = 5.0,
         ofo_b: float = 50.0,
         ofo_every: int | None = None,
-        second_stage: str | float | None = None,
+        second_stage: str | float | None = "auto",
         n_jobs: int | None = 1,
         random_state: Any = 0,
     ) -> None:
@@ -312,7 +321,9 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
                 raise ParameterError(
                     "a compact model can only predict; expected a model that is not compact"
                 )
-            given = {"n_trees": trained.batch.n_trees, "second_stage": model.second_stage}
+            given = {"n_trees": trained.batch.n_trees}
+            if model.second_stage is not None:
+                given["second_stage"] = model.second_stage
             parameters = {**given, **parameters}
             online = cls(**online_parameters(batch.options, parameters))
             options = online_options(batch.options, parameters)
@@ -330,6 +341,9 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
             learned = replace(batch.copy_around(staged), options=options)
         online._learned, online._vocabulary = learned, model._vocabulary
         return online
+
+    def _resolved_stage(self) -> Any:
+        return resolved_stage(self.get_params(deep=False))
 
     def _check_new_labels(self, options: EngineOptions, fresh: list[Any]) -> None:
         if options.policy == POLICIES["fixed"]:

@@ -147,7 +147,7 @@ class EngineOptions(SavedOptions):
             ofo_b=b if tunes else 0.0,
             ofo_every=every if tunes else 1,
             n_trees=integer("n_trees", p["n_trees"], 1, 1000),
-            **budget_from(p),
+            **budget_from({**p, "second_stage": resolved_stage(p)}),
         )
 
     @classmethod
@@ -164,6 +164,15 @@ class EngineOptions(SavedOptions):
             "random_state": saved["seed"],
             **budget_of(saved),
         }
+
+
+def resolved_stage(parameters: Mapping[str, Any]) -> Any:
+    """Return the second stage that ``second_stage`` asks for; "auto" is "calibrate" or None."""
+    given = parameters.get("second_stage")
+    if not isinstance(given, str) or given != "auto":
+        return given
+    keeps = parameters["preset"] == "paper" or parameters["thresholds"] is not None
+    return None if keeps else "calibrate"
 
 
 def budget_from(parameters: Mapping[str, Any]) -> dict[str, int]:

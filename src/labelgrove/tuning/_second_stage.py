@@ -174,9 +174,11 @@ class SecondStage:
         found = self.first.apply(_log_odds(probabilities), row_of, _log_odds(best))
         return found.astype(np.float32)
 
-    def uncalibrated(self, thresholds: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """Return first-stage thresholds that are reached by every label that reaches these."""
-        return self.first.uncalibrate(thresholds)
+    def uncalibrated(
+        self, thresholds: npt.NDArray[np.float32], place: int = 0
+    ) -> npt.NDArray[np.float32]:
+        """Return the first stage's thresholds for labels with ``place`` labels before them."""
+        return self.first.uncalibrate(thresholds, place)
 
     def rescored(
         self, probabilities: npt.NDArray[np.float32], cosines: npt.NDArray[np.float32]

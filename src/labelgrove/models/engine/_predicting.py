@@ -16,7 +16,6 @@ from labelgrove._parameters import integer, thread_count
 from labelgrove._targets import Targets, parse_targets
 from labelgrove._validation import Rows, require_same_length
 from labelgrove.models.engine._learned import MISSING, AnyLearned
-from labelgrove.models.engine._staged import StagedEngine
 from labelgrove.models.engine._tuned import prepared_thresholds
 
 DENSE_LIMIT = 2**30
@@ -152,7 +151,8 @@ def all_estimates(
     dense = found.toarray().astype(np.float64)
     if labels is not None:
         return dense, stats
-    power = 0.0 if isinstance(learned.engine, StagedEngine) else learned.options.odds
+    stage = getattr(learned.engine, "stage", None)
+    power = learned.options.odds if stage is None or stage.examples == 0 else 0.0
     if power > 0:
         dense = (dense / np.maximum(1 - dense, _LEAST_DOUBT)) ** power
     totals = dense.sum(axis=1, keepdims=True)

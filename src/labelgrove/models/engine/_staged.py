@@ -29,22 +29,27 @@ from labelgrove.tuning._second_stage import CANDIDATES, SecondStage
 BUDGET = 512
 """A label's sum of examples is cut to this many features once it has twice as many."""
 
+_TO_CALIBRATE = 5
+"""Number of the first stage's labels that calibration learns from."""
+
 _PREFIX = "stage."
 _STAGE = _PREFIX + "numbers"
 
-_DENSE, _EVERY, _LATEST = 512, 4, 2048
-"""All of the first examples are predicted before they are learnt, later fewer, down to one in
-`_EVERY`; in a long stream one in n / `_LATEST` of n examples, so that their number grows as ln n.
-"""
+_BURST = 64
+"""Online, this many consecutive examples are predicted before they are learnt, then none for a
+while: a prediction makes the nodes that it opens learn their queued examples at once, and is cheap
+if the last prediction was near."""
 
-_NOTHING = np.empty((0, CANDIDATES), np.uint32), np.empty((0, CANDIDATES), np.float32)
+_BEGIN = 128
+"""Number of examples before the first prediction: the first ones say nothing about later ones."""
 
 
 class StagedEngine:
     """An engine, and a second stage that learns from its predictions.
 
-    Online, examples are predicted just before they are learnt: all at first, then fewer. The
-    choice depends only on the number of earlier examples.
+    Online, some examples are predicted just before they are learnt, in bursts: about the same
+    number each time that the stream doubles. The choice depends only on the number of earlier
+    examples.
 
     Parameters
     ----------
@@ -71,6 +76,8 @@ class StagedEngine:
         self.sums = _core.LabelSums(BUDGET, sums_bytes) if sums is None else sums
         self.met = met
         self.again = False  # whether the examples were learnt before: then learn nothing from them
+        # Re-ranking learns more from more predictions, of more labels, than calibration does.
+        self.bursts, self.k = (4, _TO_CALIBRATE) if stage.tail is None else (16, CANDIDATES)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.first, name)
@@ -87,7 +94,7 @@ class StagedEngine:
         begin: int,
         end: int,
         threads: int,
-        weights: Floats | None,
+        weights: Floats | None = None,
         asked: npt.NDArray[np.uint64] | None = None,
         k: int = 0,
     ) -> tuple[Any, Any]:
@@ -104,8 +111,9 @@ class StagedEngine:
         given = np.empty(0, np.uint64) if asked is None else asked
         questions = np.union1d(np.array(own, np.uint64), given)
         seen, at = self.first.examples_seen, begin
-        found, scores = _NOTHING
-        answers: tuple[Any, Any] = _NOTHING
+        nothing = np.empty((0, self.k), np.uint32), np.empty((0, self.k), np.float32)
+        found, scores = nothing
+        answers: tuple[Any, Any] = nothing
         try:
             every, all_scores = self.first.learn(
                 indptr,
@@ -118,7 +126,7 @@ class StagedEngine:
                 threads,
                 weights,
                 questions,
-                max(CANDIDATES, k),
+                max(self.k, k),
             )
             its = np.searchsorted(questions, given)
             answers = every[its], all_scores[its]
@@ -128,7 +136,7 @@ class StagedEngine:
                     _, [order] = self._reranked(*x, k_best[None], its_scores[None, :CANDIDATES], 1)
                     best[:CANDIDATES] = k_best[order]
             its = np.searchsorted(questions, own)
-            found, scores = every[its, :CANDIDATES], all_scores[its, :CANDIDATES]
+            found, scores = every[its, : self.k], all_scores[its, : self.k]
         finally:
             true = [labels[label_indptr[row] : label_indptr[row + 1]] for row in own[: len(found)]]
             right = _right(found, np.repeat(np.arange(len(true)), [*map(len, true)]), true)
@@ -148,17 +156,21 @@ class StagedEngine:
     def _observed(self, begin: int, end: int) -> Iterator[tuple[int, float]]:
         """Yield rows to predict, and the factor by which earlier predictions are discounted.
 
-        Early predictions are numerous, but say little about the later model. Each prediction
-        therefore counts in proportion to its place in the stream, times the number of examples
-        since the previous prediction. The factor is the squared ratio of its place to the next.
+        Between `bursts` and twice as many bursts every one begins a new one, then every second one,
+        and so on. Early predictions say little about the later model: each counts by the square of
+        its place in the stream, so the factor is the squared ratio of its place to the next.
         """
+        first, last = self.met, self.met + end - begin
         if self.again:
             return
-        for row in range(begin, end):
-            number = self.met + row - begin
-            since = max(min(1 + number // _DENSE, _EVERY), number // _LATEST)
-            if number % since == 0:
-                yield row, (number / (number + since)) ** 2
+        for burst in range(first // _BURST, -(-last // _BURST)):
+            since = 1 << max(0, (burst // self.bursts).bit_length() - 1)
+            if burst % since:
+                continue
+            after = (burst + 1) * _BURST
+            for number in range(max(burst * _BURST, first, _BEGIN), min(after, last)):
+                following = number + 1 if number + 1 < after else (burst + since) * _BURST
+                yield number - first + begin, (number / following) ** 2
 
     def add(
         self,
@@ -193,6 +205,13 @@ class StagedEngine:
         right = _right(found, row_of, [labels])
         self.stage.observe(scores, cosines, worth, right, np.ones(len(found)))
 
+    def calibrated(self, rows: Any, row_of: npt.NDArray[np.int64], products: Floats) -> Floats:
+        """Return the probabilities of labels or nodes that the first stage gives these ones."""
+        if self.stage.examples == 0:
+            return products
+        _, best, *_ = self.first.top_k(*rows.arrays, CANDIDATES, 0, None, 1)
+        return self.stage.calibrated(products, row_of, best)
+
     def remove_labels(self, labels: Ids) -> None:
         """Never predict these labels again."""
         self.first.remove_labels(labels)
@@ -215,6 +234,8 @@ class StagedEngine:
         labels, scores, costs = self.first.top_k(
             indptr, ids, values, most, beam_width, allowed, threads
         )
+        if self.stage.examples == 0:
+            return labels, scores, costs
         best = scores
         if allowed is not None and not self.stage.reranks:
             _, best, more = self.first.top_k(indptr, ids, values, CANDIDATES, 0, None, threads)
@@ -242,9 +263,13 @@ class StagedEngine:
         threads: int,
     ) -> tuple[Any, ...]:
         """Return row ends (n + 1,), labels, probabilities, and costs of the searches (n, 4)."""
+        learnt = self.stage.examples > 0
+        least = self.stage.uncalibrated(thresholds) if learnt else thresholds
         ends, labels, scores, costs = self.first.above_threshold(
-            indptr, ids, values, self.stage.uncalibrated(thresholds), allowed, threads
+            indptr, ids, values, least, allowed, threads
         )
+        if not learnt:
+            return ends, labels, scores, costs
         row_of = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
         if not self.stage.reranks and allowed is None and len(thresholds) == 1:
             # A single threshold over all labels: every better-ranked label was found as well.

@@ -47,13 +47,13 @@ def explain(
     """Explain the labels of one example; see `LabelClassifier.explain`."""
     k, top = integer("k", k, 1), integer("top", top, 0)
     rows = _one_row(learned, X)
-    given = least = None if threshold is None else learned.thresholds(threshold)
-    best, scores = _best_labels(learned, rows, k, least)
-    tree = learned
-    if isinstance(learned.engine, StagedEngine):  # paths exist only in the first stage
-        tree = replace(learned, engine=learned.engine.first)
-        least = None if least is None else learned.engine.stage.uncalibrated(least)
-        scores = _best_labels(tree, rows, k)[1] if least is None else scores
+    given = None if threshold is None else learned.thresholds(threshold)
+    best, scores = _best_labels(learned, rows, k, given)
+    tree, stage = learned, None
+    if isinstance(learned.engine, StagedEngine) and learned.engine.stage.examples > 0:
+        # Paths exist only in the first stage.
+        tree, stage = replace(learned, engine=learned.engine.first), learned.engine.stage
+        scores = _best_labels(tree, rows, k)[1] if given is None else scores
     wanted = best.tolist() if label is None else [_id_of(learned, label)]
     named = _named(_feature_naming(learned, feature_names), rows.ids.tolist())
     explained = []
@@ -61,11 +61,14 @@ def explain(
         found = ways_to(tree, rows, one)
         path = _path(found, top, named)
         probability = _probability_of(learned, rows, one)
-        predicted = bool(np.isin(one, best))
+        predicted, rank = bool(np.isin(one, best)), _rank_of(learned, rows, one, probability)
         if found.needed is not None:
             needed = found.needed
-        elif least is not None:
-            needed = float(least[one if len(least) > 1 else 0])
+        elif given is not None:
+            own = given[one : one + 1] if len(given) > 1 else given
+            if stage is not None:
+                own = stage.uncalibrated(own, 0 if stage.reranks else rank - 1)
+            needed = float(own[0])
         else:
             needed = float(scores[k - 1]) if len(scores) >= k else 0.0
         average = found.counts @ found.contributions / max(found.counts.sum(), _TINY)
@@ -73,7 +76,7 @@ def explain(
             LabelExplanation(
                 label=_name_of(learned, one),
                 probability=probability,
-                rank=_rank_of(learned, rows, one, probability),
+                rank=rank,
                 predicted=predicted,
                 path=path,
                 leaves=found.leaves,

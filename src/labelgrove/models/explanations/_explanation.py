@@ -215,8 +215,9 @@ class LabelExplanation:
         """
         if self.first_stage is None:
             return ""
-        near = "" if self.cosine is None else f" and the cosine to its centroid, {self.cosine:.2f}"
-        return f"by a second stage, from {self.first_stage:.4g}{near}"
+        if self.cosine is None:
+            return f"calibrated, from {self.first_stage:.4g}"
+        return f"from {self.first_stage:.4g} and the cosine to its centroid, {self.cosine:.2f}"
 
     def in_leaves(self) -> str:
         """Describe the label's leaves in a phrase; empty for a label tree.
