@@ -16,6 +16,9 @@ namespace {
 // Trees that are tuned together drain their queues after this many examples.
 constexpr std::size_t kWindow = 4096;
 
+// Starting threads takes longer than learning so few examples.
+constexpr std::size_t kFew = 64;
+
 // The trees share the budget evenly, after deducting the inherited arrays.
 OnlinePltOptions options_of(const OnlineGroveOptions& options, std::uint32_t tree, const CompactPlt* batch = nullptr) {
   OnlinePltOptions own = options;
@@ -172,7 +175,7 @@ void OnlineGrove::learn(const Examples& examples, std::size_t begin, std::size_t
     } else {
       for (std::size_t i = 0; i < questions.examples.size(); ++i) {
         const auto asked = static_cast<std::size_t>(questions.examples[i]);
-        learn_together(examples, begin, asked, threads);
+        learn_together(examples, begin, asked, asked - begin < kFew ? 1 : threads);
         questions.answer(i, ask(examples(asked).x, questions.k));
         begin = asked;
       }

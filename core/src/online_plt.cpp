@@ -66,13 +66,27 @@ void OnlinePlt::learn(const std::function<Example(std::size_t)>& examples, std::
   usable_ = false;  // until all is done
   std::exception_ptr refused;
   std::size_t asked = 0;
+  const auto asks_about = [&](std::size_t i, std::size_t example) {
+    return i < questions.examples.size() && questions.examples[i] == example;
+  };
+  bool settled = false;
   const auto take_in_window = [&](const NodeLearners::Idle& idle) {
+    const std::size_t first = begin;
     const std::size_t shortest = std::min(end, begin + kShortestWindow);
     const std::size_t longest = std::min(end, begin + kLongestWindow);
     if (begin == end) return false;
     try {
       for (; begin < shortest || (begin < longest && !idle()); ++begin) {
-        const bool question = asked < questions.examples.size() && questions.examples[asked] == begin;
+        const bool question = asks_about(asked, begin);
+        const bool begins =
+            question && asks_about(asked + 1, begin + 1) && !(asked > 0 && asks_about(asked - 1, begin - 1));
+        if (begins && !settled) {
+          // Consecutive questions need most nodes at once. Before them all threads drain the queues: those filled by
+          // earlier calls when this one returns, those filled by this one when the next one does.
+          settled = begin == first;
+          return true;
+        }
+        settled = false;
         take_in(examples(begin), questions, question ? std::optional(asked++) : std::nullopt);
       }
     } catch (const BudgetExceeded&) {
@@ -93,7 +107,9 @@ void OnlinePlt::take_in(const Example& given, const Questions& questions, std::o
     const Scope scope(tree_);
     Search search({tree_, blocks()}, scope);
     search.start({Query::Kind::top_k, questions.k});
+    begin_search();
     for (NodeId v = search.next().node; v != kNone; v = search.next().node) {
+      opened_[v].first = search_;
       search.take(probabilities(learners_.examples().view(example), v).data(), 0);
     }
     questions.answer(*question, search.found());
@@ -101,6 +117,12 @@ void OnlinePlt::take_in(const Example& given, const Questions& questions, std::o
   if (!asks()) return teach(example, given.labels, std::nullopt);
   candidates(example, predicted_);
   teach(example, given.labels, predicted_);
+}
+
+void OnlinePlt::begin_search() {
+  ++search_;
+  searched_ = examples_seen_ + 1;
+  opened_.resize(tree_.size());
 }
 
 bool OnlinePlt::asks() const {
@@ -132,7 +154,7 @@ void OnlinePlt::teach(ExampleId example, std::span<const LabelId> labels,
     for (const LabelId label : labels) {
       if (tree_.leaf_of(label) == kNone) grow(store.view(example), label, selected);
     }
-    assign(example, labels, predicted.has_value());
+    assign(example, labels);
   } catch (const BudgetExceeded&) {
     policy_.take_back(features);
     throw;
@@ -201,7 +223,7 @@ void OnlinePlt::settle_theta(NodeId v) {
 }
 
 // ASSIGNTONODES (Algorithm 9): queues the example, with its positive children, at every positive node.
-void OnlinePlt::assign(ExampleId example, std::span<const LabelId> labels, bool opened) {
+void OnlinePlt::assign(ExampleId example, std::span<const LabelId> labels) {
   ++visit_;
   visited_.resize(tree_.size());
   path_.assign(1, kAboveRoot);
@@ -224,8 +246,9 @@ void OnlinePlt::assign(ExampleId example, std::span<const LabelId> labels, bool 
     auto child = std::ranges::lower_bound(reached_, std::pair(v, std::uint32_t{0}));
     for (; child != reached_.end() && child->first == v; ++child) slots_.push_back(child->second);
     learners_.learn(v, example, slots_, tree_[v].children.size(), replays, evidence, gauge_ && !single);
-    // The search for thresholds has just opened the node, so its rows are still in the cache.
-    if (opened && v < opened_.size() && opened_[v].first == search_) learners_.bring_up_to_date(v);
+    // A search has just opened the node to predict this example, so its rows are still in the cache.
+    const bool searched = searched_ == examples_seen_ + 1;
+    if (searched && v < opened_.size() && opened_[v].first == search_) learners_.bring_up_to_date(v);
   }
 }
 

@@ -13,8 +13,7 @@ namespace labelgrove {
 void OnlinePlt::candidates(ExampleId example, std::vector<LabelId>& found) {
   found.clear();
   products_.clear();
-  ++search_;
-  opened_.resize(tree_.size());
+  begin_search();
   to_open_.assign(1, {kAboveRoot, 1.0F});
   while (!to_open_.empty()) {
     const auto [v, probability] = to_open_.back();

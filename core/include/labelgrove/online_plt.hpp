@@ -38,7 +38,7 @@ struct OnlinePltOptions : GrowthOptions, ReplayOptions {
 };
 
 // Predictions made during learning: the k most probable labels of some examples, each predicted just before it is
-// learnt.
+// learnt. Questions about consecutive examples cost less than others, since nodes then have little left to learn.
 struct Questions {
   std::span<const std::uint64_t> examples = {};  // their positions in the stream, increasing
   std::size_t k = 0;
@@ -126,11 +126,12 @@ class OnlinePlt {
             bool check_only, const CompactTree* batch);
   static OnlinePltOptions seeded(OnlinePltOptions options);
   void take_in(const Example& given, const Questions& questions, std::optional<std::size_t> question);
+  void begin_search();
   std::span<const float> open(ExampleId example, NodeId v, float probability);
   void grow(const Features& x, LabelId label, NodeId& selected);
   void take_place(NodeId v, LabelId label);
   void settle_theta(NodeId v);
-  void assign(ExampleId example, std::span<const LabelId> labels, bool opened);
+  void assign(ExampleId example, std::span<const LabelId> labels);
   std::uint32_t replays_after(std::span<const LabelId> labels);
   std::span<const float> probabilities(const Features& x, NodeId v);
   void save_thresholds(ArrayWriter& out) const;
@@ -157,12 +158,13 @@ class OnlinePlt {
   Workspace work_;
   std::vector<float> probabilities_;
   std::vector<LabelId> predicted_;
-  // The nodes opened by the search for thresholds:
+  // The nodes opened by the search that predicted it:
   std::vector<std::pair<NodeId, float>> to_open_;  // with their probabilities
   std::vector<std::pair<std::uint64_t, std::size_t>>
       opened_;                   // by node: the search that opened it, and its index in products_
   std::vector<float> products_;  // P(child | x) of the children of opened nodes
   std::uint64_t search_ = 0;
+  std::uint64_t searched_ = 0;  // examples_seen_ + 1 at that search
 };
 
 }  // namespace labelgrove

@@ -77,7 +77,7 @@ class StagedEngine:
         self.met = met
         self.again = False  # whether the examples were learnt before: then learn nothing from them
         # Re-ranking learns more from more predictions, of more labels, than calibration does.
-        self.bursts, self.k = (4, _TO_CALIBRATE) if stage.tail is None else (16, CANDIDATES)
+        self.bursts, self.k = (4, _TO_CALIBRATE) if stage.tail is None else (8, CANDIDATES)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.first, name)
