@@ -167,7 +167,9 @@ def while_learning(dataset: str, every: int) -> dict[str, float]:
     """Tune by one example in ``every`` (0: not at all): time of learning, and F."""
     (X, Y), _, test = parts(dataset)
     model = (
-        OnlinePLTClassifier(thresholds="ofo", ofo_every=every) if every else OnlinePLTClassifier()
+        OnlinePLTClassifier(thresholds="ofo", ofo_every=every)
+        if every
+        else OnlinePLTClassifier(second_stage=None)
     )
     with Clock() as clock:
         model.fit(X, Y)

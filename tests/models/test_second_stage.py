@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -330,6 +331,34 @@ def test_an_explanation_says_what_the_second_stage_went_by(online: OnlinePLTClas
         [one] = online.explain(X, label).labels
         assert one.probability == probability
         assert (one.cosine is not None) == (label in online.predict_topk(X, CANDIDATES)[0])
+
+
+def test_a_path_ends_at_the_calibrated_probability(calibrated: OnlinePLTClassifier) -> None:
+    X, _ = near_centroids(1, 30)
+    labels, scores = calibrated.predict_topk(X, 6)
+    paths = calibrated.label_paths(X, labels.tolist())
+    assert paths.products[paths.indptr[1:] - 1].tolist() == scores.ravel().tolist()
+    for begin, end in pairwise(paths.indptr.tolist()):
+        assert (np.diff(paths.products[begin:end]) <= 0).all()
+    for x, row, probabilities in zip(X, labels, scores, strict=True):
+        needed = float(probabilities[2])
+        for one in calibrated.explain(x, threshold=needed).labels:
+            assert one.predicted and one.fallen_out is None
+        [later] = calibrated.explain(x, row[4], threshold=needed).labels
+        assert later.predicted or later.fallen_out is not None
+
+
+def test_online_trees_calibrate_unless_told_otherwise() -> None:
+    X, Y = near_centroids(n=200)
+    assert OnlinePLTClassifier().fit(X, Y).second_stage_["examples"] == 200 - 128
+    assert OnlinePLTClassifier().fit(X[:128], Y[:128]).second_stage_["examples"] == 0
+    for other in ({"preset": "paper"}, {"thresholds": "ofo"}, {"second_stage": None}):
+        clf = OnlinePLTClassifier(**other).fit(X, Y)
+        assert not hasattr(clf, "second_stage_"), other
+    staged = OnlinePLTClassifier(preset="paper", second_stage="calibrate").fit(X, Y)
+    assert staged.second_stage_["examples"] == 200 - 128
+    with pytest.raises(ParameterError, match="second_stage='auto'"):
+        LOMTreeClassifier(second_stage="auto").fit(X, Y)
 
 
 def test_later_passes_tell_it_nothing() -> None:

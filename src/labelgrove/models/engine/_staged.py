@@ -263,13 +263,46 @@ class StagedEngine:
         threads: int,
     ) -> tuple[Any, ...]:
         """Return row ends (n + 1,), labels, probabilities, and costs of the searches (n, 4)."""
-        learnt = self.stage.examples > 0
-        least = self.stage.uncalibrated(thresholds) if learnt else thresholds
-        ends, labels, scores, costs = self.first.above_threshold(
-            indptr, ids, values, least, allowed, threads
+        found = self.first.above_threshold(
+            indptr, ids, values, self._least(thresholds), allowed, threads
         )
-        if not learnt:
-            return ends, labels, scores, costs
+        return self._reaching(indptr, ids, values, thresholds, allowed, threads, found)
+
+    def prepare_thresholds(self, thresholds: Floats) -> tuple[Floats, Any]:
+        """Return thresholds in the form that `above_prepared` accepts."""
+        return thresholds, self.first.prepare_thresholds(self._least(thresholds))
+
+    def above_prepared(
+        self,
+        indptr: Pointers,
+        ids: Ids,
+        values: Floats,
+        prepared: tuple[Floats, Any],
+        threads: int,
+    ) -> tuple[Any, ...]:
+        """Same as `above_threshold`, for thresholds from `prepare_thresholds` in this state."""
+        thresholds, least = prepared
+        found = self.first.above_prepared(indptr, ids, values, least, threads)
+        return self._reaching(indptr, ids, values, thresholds, None, threads, found)
+
+    def _least(self, thresholds: Floats) -> Floats:
+        """Return the first stage's thresholds that no label misses which reaches these."""
+        return self.stage.uncalibrated(thresholds) if self.stage.examples > 0 else thresholds
+
+    def _reaching(
+        self,
+        indptr: Pointers,
+        ids: Ids,
+        values: Floats,
+        thresholds: Floats,
+        allowed: Ids | None,
+        threads: int,
+        found: tuple[Any, ...],
+    ) -> tuple[Any, ...]:
+        """Keep the labels found by the first stage that reach their thresholds."""
+        ends, labels, scores, costs = found
+        if self.stage.examples == 0:
+            return found
         row_of = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
         if not self.stage.reranks and allowed is None and len(thresholds) == 1:
             # A single threshold over all labels: every better-ranked label was found as well.
@@ -280,31 +313,21 @@ class StagedEngine:
                 indptr, ids, values, CANDIDATES, 0, among, threads
             )
             costs = _both(costs, more)
-        found = self.stage.calibrated(scores, row_of, best_scores)
+        estimates = self.stage.calibrated(scores, row_of, best_scores)
         if self.stage.reranks:
             probabilities, _ = self._reranked(indptr, ids, values, best, best_scores, threads)
             there = best != MISSING
             best_of = np.nonzero(there)[0]
             rest = ~np.isin(_pairs(row_of, labels), _pairs(best_of, best[there]))
-            found = _at_most(found[:, None], probabilities[row_of])[:, 0]
+            estimates = _at_most(estimates[:, None], probabilities[row_of])[:, 0]
             row_of = np.concatenate([best_of, row_of[rest]])
             labels = np.concatenate([best[there], labels[rest]])
-            found = np.concatenate([probabilities[there], found[rest]])
-        reached = found >= (thresholds[labels] if len(thresholds) > 1 else thresholds[0])
-        row_of, labels, found = row_of[reached], labels[reached], found[reached]
+            estimates = np.concatenate([probabilities[there], estimates[rest]])
+        reached = estimates >= (thresholds[labels] if len(thresholds) > 1 else thresholds[0])
+        row_of, labels, estimates = row_of[reached], labels[reached], estimates[reached]
         order = np.argsort(row_of, kind="stable")
         ends = np.searchsorted(row_of[order], np.arange(len(ends)))
-        return ends.astype(np.int64), labels[order], found[order], costs
-
-    def prepare_thresholds(self, thresholds: Floats) -> Floats:
-        """Return thresholds in the form that `above_prepared` accepts."""
-        return thresholds
-
-    def above_prepared(
-        self, indptr: Pointers, ids: Ids, values: Floats, thresholds: Floats, threads: int
-    ) -> tuple[Any, ...]:
-        """Same as `above_threshold`."""
-        return self.above_threshold(indptr, ids, values, thresholds, None, threads)
+        return ends.astype(np.int64), labels[order], estimates[order], costs
 
     def _reranked(
         self,
