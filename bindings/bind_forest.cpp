@@ -123,7 +123,8 @@ void find_in_batches(const Model& model, const Rows& rows, std::span<const std::
 }
 
 nb::tuple top_k(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
-                std::size_t k, std::size_t /*beam_width*/, const nb::object& allowed, unsigned threads) {
+                std::size_t k, std::size_t /*beam_width*/, const nb::object& allowed, unsigned threads,
+                const nb::object& /*least*/) {
   const Rows rows(indptr, ids, values);
   const auto open = flags(model, allowed);
   return ranked_by(rows.size(), k, [&](const auto& take) {
@@ -231,7 +232,8 @@ void register_forest(nb::module_& module) {
           "remove_labels", [](Model& self, const In<LabelId>& labels) { self.engine.remove_labels(view(labels)); },
           nb::arg("labels").noconvert())
       .def("top_k", &top_k, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
-           nb::arg("k"), nb::arg("beam_width"), nb::arg("allowed").none(), nb::arg("threads"))
+           nb::arg("k"), nb::arg("beam_width"), nb::arg("allowed").none(), nb::arg("threads"),
+           nb::arg("least") = nb::none())
       .def(
           "prepare_thresholds", [](const Model&, const In<float>& thresholds) { return thresholds; },
           nb::arg("thresholds").noconvert())

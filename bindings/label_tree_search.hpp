@@ -45,13 +45,13 @@ class Searching {
 
   void set_thresholds(std::span<const float> by_label) { own_->set_thresholds(by_label); }
 
-  // Calls take(row, stats, found) for every row.
-  template <typename Take>
-  void run(const Rows& rows, const Query& query, unsigned threads, Take&& take) const {
+  // Calls take(row, stats, found) for every row, whose query is query_of(row).
+  template <typename QueryOf, typename Take>
+  void run(const Rows& rows, QueryOf&& query_of, unsigned threads, Take&& take) const {
     const auto one = [&] { return Searcher(views_.front(), scope_->of_tree(0)); };
     const auto several = [&] { return GroveSearcher(views_, *scope_); };
-    if (views_.size() == 1) together(rows, query, threads, kRowsOfTree, one, take);
-    else together(rows, query, threads, kRowsOfGrove, several, take);
+    if (views_.size() == 1) together(rows, query_of, threads, kRowsOfTree, one, take);
+    else together(rows, query_of, threads, kRowsOfGrove, several, take);
   }
 
  private:
@@ -60,8 +60,8 @@ class Searching {
     return GroveScope(views, view(nb::cast<In<LabelId>>(allowed)));
   }
 
-  template <typename Make, typename Take>
-  void together(const Rows& rows, const Query& query, unsigned threads, std::size_t most, Make&& make,
+  template <typename QueryOf, typename Make, typename Take>
+  void together(const Rows& rows, QueryOf&& query_of, unsigned threads, std::size_t most, Make&& make,
                 Take&& take) const {
     const std::size_t size = std::clamp<std::size_t>(rows.size() / std::max(threads, 1U), 1, most);
     parallel_for((rows.size() + size - 1) / size, threads, make, [&](auto& searcher, std::size_t task) {
@@ -74,7 +74,8 @@ class Searching {
       for (std::size_t i = 0; i < n; ++i) {
         examples[i] = as_searched(engine_, rows.as_learnt(first + i, normalize_, taken[i]), work, made[i]);
       }
-      const auto searches = searcher.find_together(query, examples);
+      const auto of_example = [&](std::size_t i) { return query_of(first + i); };
+      const auto searches = searcher.find_together(of_example, examples);
       for (std::size_t i = 0; i < n; ++i) take(first + i, searches[i].stats(), searches[i].found());
     });
   }
@@ -86,14 +87,23 @@ class Searching {
   const GroveScope* scope_;
 };
 
+inline Query above_thresholds(std::size_t /*row*/) { return {Query::Kind::above_threshold}; }
+
+// With `least`, labels of a row that are less probable than its entry may be left out.
 template <typename Engine>
 nb::tuple top_k(const Held<Engine>& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
                 const In<float>& values, std::size_t k, std::size_t beam_width, const nb::object& allowed,
-                unsigned threads) {
+                unsigned threads, const nb::object& least) {
   const Rows rows(indptr, ids, values);
   const Searching<Engine> searching(model.whole(), allowed);
-  const Query query{beam_width > 0 ? Query::Kind::beam : Query::Kind::top_k, k, beam_width};
-  return ranked_by(rows.size(), k, [&](auto&& take) { searching.run(rows, query, threads, take); });
+  const auto of_row = least.is_none() ? In<float>() : nb::cast<In<float>>(least);
+  if (!least.is_none() && of_row.size() != rows.size()) throw std::invalid_argument("expected `least` of every row");
+  const auto query_of = [&](std::size_t row) {
+    Query query{beam_width > 0 ? Query::Kind::beam : Query::Kind::top_k, k, beam_width};
+    if (beam_width == 0 && of_row.is_valid()) query.least = of_row.data()[row];
+    return query;
+  };
+  return ranked_by(rows.size(), k, [&](auto&& take) { searching.run(rows, query_of, threads, take); });
 }
 
 template <typename Engine>
@@ -103,8 +113,7 @@ nb::tuple above_threshold(const Held<Engine>& model, const In<std::int64_t>& ind
   const Rows rows(indptr, ids, values);
   Searching<Engine> searching(model.whole(), allowed);
   searching.set_thresholds(view(thresholds));
-  const Query query{Query::Kind::above_threshold};
-  return collected_by(rows.size(), [&](auto&& take) { searching.run(rows, query, threads, take); });
+  return collected_by(rows.size(), [&](auto&& take) { searching.run(rows, above_thresholds, threads, take); });
 }
 
 // Thresholds and what a search derives from them, prepared once for many calls.
@@ -124,8 +133,7 @@ nb::tuple above_prepared(const Held<Engine>& model, const In<std::int64_t>& indp
                          const In<float>& values, const PreparedThresholds& thresholds, unsigned threads) {
   const Rows rows(indptr, ids, values);
   const Searching<Engine> searching(model.whole(), thresholds.scope);
-  const Query query{Query::Kind::above_threshold};
-  return collected_by(rows.size(), [&](auto&& take) { searching.run(rows, query, threads, take); });
+  return collected_by(rows.size(), [&](auto&& take) { searching.run(rows, above_thresholds, threads, take); });
 }
 
 // Adds `top_k` and `above_threshold`, the latter also with thresholds from `prepare_thresholds`.
@@ -134,7 +142,7 @@ void bind_search(nb::class_<Held<Engine>>& engine) {
   engine
       .def("top_k", &top_k<Engine>, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
            nb::arg("values").noconvert(), nb::arg("k"), nb::arg("beam_width"), nb::arg("allowed").none(),
-           nb::arg("threads"))
+           nb::arg("threads"), nb::arg("least") = nb::none())
       .def("above_threshold", &above_threshold<Engine>, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
            nb::arg("values").noconvert(), nb::arg("thresholds").noconvert(), nb::arg("allowed").none(),
            nb::arg("threads"))

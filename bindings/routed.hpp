@@ -55,7 +55,7 @@ struct Routed {
 
   static nb::tuple top_k(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
                          const In<float>& values, std::size_t k, std::size_t beam_width, const nb::object& allowed,
-                         unsigned threads) {
+                         unsigned threads, const nb::object& /*least*/) {
     const LabelScope scope = make_scope(model, allowed);
     const std::size_t leaves = beam_width > 0 ? beam_width : model.engine.options().leaves;
     const auto make = [&] { return Searcher(model.engine, scope, leaves); };
@@ -129,7 +129,7 @@ void bind_routed(nb::class_<Held<Tree>>& engine, OptionsFrom options_from, Expla
           nb::arg("labels").noconvert())
       .def("top_k", &Of::top_k, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
            nb::arg("values").noconvert(), nb::arg("k"), nb::arg("beam_width"), nb::arg("allowed").none(),
-           nb::arg("threads"))
+           nb::arg("threads"), nb::arg("least") = nb::none())
       .def(
           "prepare_thresholds", [](const Model&, const In<float>& thresholds) { return thresholds; },
           nb::arg("thresholds").noconvert())

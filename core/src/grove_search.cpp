@@ -154,7 +154,8 @@ float GroveSearch::product(std::size_t t, std::uint32_t place, NodeId child) con
 
 float GroveSearch::wanted(std::size_t t, NodeId v) const {
   if (query_.kind == Query::Kind::above_threshold) return scope_->of_tree(t).threshold(v);
-  return query_.kind == Query::Kind::top_k && best_.size() == query_.k ? best_.front() : 0.0F;
+  if (query_.kind != Query::Kind::top_k) return 0.0F;
+  return best_.size() == query_.k ? std::max(query_.least, best_.front()) : query_.least;
 }
 
 float GroveSearch::bound_of_others(std::size_t t) const {
@@ -173,7 +174,7 @@ bool GroveSearch::more() const {
   }
   const float most = sum / static_cast<float>(fronts_.size());
   if (query_.kind == Query::Kind::above_threshold) return most >= scope_->lowest_threshold();
-  return query_.k > 0 && !(best_.size() == query_.k && best_.front() > most);
+  return query_.k > 0 && most >= query_.least && !(best_.size() == query_.k && best_.front() > most);
 }
 
 Opening GroveSearch::advance() {

@@ -98,8 +98,8 @@ Opening Search::open(const Inner& inner) {
 // them can be ignored. The nodes opened are thus those at least as probable as the k-th best label, and no exact search
 // opens fewer (each node exactly as probable may hide a label that comes first among equals).
 bool Search::hopeless(float probability) const {
-  return query_.kind != Query::Kind::above_threshold && found_.size() == query_.k &&
-         probability < found_.front().probability;
+  if (query_.kind == Query::Kind::above_threshold) return false;
+  return probability < query_.least || (found_.size() == query_.k && probability < found_.front().probability);
 }
 
 Opening Search::next_best() {

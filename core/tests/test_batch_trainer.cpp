@@ -194,7 +194,7 @@ TEST("grove search: examples searched together get the same results as alone") {
   for (const Query& query :
        {Query{Query::Kind::top_k, 4}, Query{Query::Kind::above_threshold}, Query{Query::Kind::beam, 4, 2}}) {
     for (std::size_t n : {examples.size(), std::size_t{7}}) {  // fewer than before: leftovers must not matter
-      const auto searches = together.find_together(query, std::span(examples).first(n));
+      const auto searches = together.find_together([&](std::size_t) { return query; }, std::span(examples).first(n));
       REQUIRE(searches.size() == n);
       for (std::size_t i = 0; i < n; ++i) {
         std::vector<Scored> found;

@@ -205,7 +205,7 @@ TEST("search: examples searched together get the same results, at the same cost,
     for (const Query& query :
          {Query{Query::Kind::top_k, 3}, Query{Query::Kind::top_k, 0}, Query{Query::Kind::beam, 2, 2},
           Query{Query::Kind::beam, 0, 2}, Query{Query::Kind::above_threshold}}) {
-      const auto searches = together.find_together(query, views);
+      const auto searches = together.find_together([&](std::size_t) { return query; }, views);
       REQUIRE(searches.size() == views.size());
       for (std::size_t i = 0; i < views.size(); ++i) {
         std::vector<Scored> found;

@@ -61,6 +61,14 @@ def test_a_second_stage_is_told_and_explained(run: Any, texts: Path, tmp_path: P
     assert "calibrated, from" in run("explain", model, "--text", "anything").stdout
 
 
+def test_calibration_is_told(run: Any, texts: Path, tmp_path: Path) -> None:
+    run("train", texts, "-o", tmp_path / "m.lg")
+    seen = json.loads(run("info", tmp_path / "m.lg", "--json").stdout)["second_stage"]
+    assert seen["tail"] is None and seen["examples"] > 0
+    shown = " ".join(run("info", tmp_path / "m.lg").stdout.split())
+    assert f"calibrated from predictions for {seen['examples']:,} examples" in shown
+
+
 def test_integer_labels_are_keys_of_json(run: Any, vector_model: Path) -> None:
     found = json.loads(run("info", vector_model, "--json").stdout)
     assert found["text"] is None

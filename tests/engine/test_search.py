@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from engine.driver import NONE, Array, Example, LabelBook, learn, options, play, rows
 from engine.trees import engine_tree, start_trees
-from labelgrove import _core
+from labelgrove import OnlinePLTClassifier, _core
 from naive import search
 from naive.label_tree import LabelTree
 from naive.streams import random_stream
@@ -230,3 +230,23 @@ def test_searches_agree_on_a_model_that_was_learnt(policy: str, learner: str) ->
         wanted = set(alive[::3])
         listed = engine.top_k(*given, 4, 0, ids(sorted(wanted)), 1)
         assert ranked(listed[0][i], listed[1][i]) == [r for r in ranking if r[0] in wanted][:4]
+
+
+@pytest.mark.parametrize("n_trees", [1, 3])
+def test_only_labels_that_are_too_unlikely_are_left_out(n_trees: int) -> None:
+    rng = np.random.default_rng(n_trees)
+    X = rng.normal(size=(200, 6)).astype(np.float32)
+    Y = [[f"l{j}" for j in set(rng.integers(0, 40, 3).tolist())] for _ in X]
+    clf = OnlinePLTClassifier(n_trees=n_trees, arity=2, max_leaves=4, second_stage=None).fit(X, Y)
+    engine, rows = clf._learned.engine, clf._learned.check_rows(X[:60]).arrays
+    labels, scores, costs = engine.top_k(*rows, 10, 0, None, 1)
+    least = scores[np.arange(60), rng.integers(0, 10, 60)]
+    least[:2] = 0, np.inf
+    some, their_scores, lower_costs = engine.top_k(*rows, 10, 0, None, 1, least)
+    for row in range(60):
+        enough = scores[row] >= least[row]
+        assert np.array_equal(some[row][enough], labels[row][enough])
+        assert np.array_equal(their_scores[row][enough], scores[row][enough])
+    assert (lower_costs[:, 0] <= costs[:, 0]).all() and lower_costs[:, 0].sum() < costs[:, 0].sum()
+    with pytest.raises(ValueError, match="least"):
+        engine.top_k(*rows, 10, 0, None, 1, least[1:])

@@ -97,6 +97,7 @@ struct Query {
   Kind kind = Kind::top_k;
   std::size_t k = 0;
   std::size_t width = 0;
+  float least = 0.0F;  // top_k: labels less probable than this may be left out
 };
 
 // The next node to open; kNone if there is none.
@@ -206,7 +207,7 @@ class BasicSearcher {
   BasicSearcher(Trees trees, const OneScope& scope) : trees_(trees), scope_(scope) {}
 
   void find(const Query& query, const Features& x, std::vector<Scored>& found) {
-    found = find_together(query, {&x, 1}).front().found();
+    found = find_together([&](std::size_t) { return query; }, {&x, 1}).front().found();
   }
   // The k most probable labels, exactly.
   void top_k(const Features& x, std::size_t k, std::vector<Scored>& found) { find({Query::Kind::top_k, k}, x, found); }
@@ -221,11 +222,13 @@ class BasicSearcher {
   // Of the last find(). REQUIRES: there was one.
   const SearchStats& stats() const { return searches_.front().stats(); }
 
-  // See Traversal. Returns one search per example, valid until the next call.
-  std::span<const OneSearch> find_together(const Query& query, std::span<const Features> examples) {
+  // See Traversal. `query_of(i)` is the query for the i-th example. Returns one search per example, valid until the next
+  // call.
+  template <typename QueryOf>
+  std::span<const OneSearch> find_together(QueryOf&& query_of, std::span<const Features> examples) {
     while (searches_.size() < examples.size()) searches_.emplace_back(trees_, scope_);
     const std::span<OneSearch> searches = std::span(searches_).first(examples.size());
-    for (OneSearch& search : searches) search.start(query);
+    for (std::size_t i = 0; i < searches.size(); ++i) searches[i].start(query_of(i));
     traversal_.finish(all(trees_), searches, examples);
     return searches;
   }

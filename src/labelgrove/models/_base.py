@@ -573,7 +573,8 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
     def second_stage_(self) -> dict[str, Any]:
         """Figures of the second stage, if there is one.
 
-        ``examples``: number of predictions that it has learnt from; ``gain``: what its ranking
+        ``tail``: from 0 for the head to 1 for the tail, None if it only calibrates; ``examples``:
+        number of examples whose predictions it has learnt from; ``gain``: what its ranking
         would have added to the mean of P@1, P@3 and P@5 (or PSP@k), averaged with more weight on
         recent predictions; ``error``: the standard error of the gain; ``reranks``: whether the
         ranking is in use.

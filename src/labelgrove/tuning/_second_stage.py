@@ -94,6 +94,7 @@ class SecondStage:
         n = -_MEMORY * np.expm1(self.examples * np.log1p(-1 / _MEMORY))  # sum of their weights
         gain, error = self.gain[0] / max(n, 1.0), np.sqrt(self.gain[1]) / max(n, 1.0)
         return {
+            "tail": self.tail,
             "examples": self.examples,
             "gain": float(gain),
             "error": float(error),

@@ -146,9 +146,11 @@ def _threshold_facts(classifier: Any) -> dict[str, Any] | None:
 def _second_stage(seen: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     if seen is None:
         return []
+    examples = _numbers.count(seen["examples"])
+    if seen["tail"] is None:
+        return [("calibrated", f"from predictions for {examples} examples")]
     verdict = "re-ranks the best labels" if seen["reranks"] else "keeps the ranking"
     gain = f"{100 * seen['gain']:+.2f} ± {100 * seen['error']:.2f}"
-    examples = _numbers.count(seen["examples"])
     return [("second stage", f"{verdict} (gain {gain} points on {examples} examples)")]
 
 

@@ -77,7 +77,7 @@ class StagedEngine:
         self.met = met
         self.again = False  # whether the examples were learnt before: then learn nothing from them
         # Re-ranking learns more from more predictions, of more labels, than calibration does.
-        self.bursts, self.k = (4, _TO_CALIBRATE) if stage.tail is None else (8, CANDIDATES)
+        self.bursts, self.k = (4, _TO_CALIBRATE) if stage.tail is None else (16, CANDIDATES)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.first, name)
@@ -228,6 +228,7 @@ class StagedEngine:
         beam_width: int,
         allowed: Ids | None,
         threads: int,
+        least: Floats | None = None,
     ) -> tuple[Any, ...]:
         """Return labels (n, k), probabilities (n, k), and costs of the first stage (n, 4)."""
         most = max(k, CANDIDATES) if self.stage.reranks else k
@@ -238,7 +239,10 @@ class StagedEngine:
             return labels, scores, costs
         best = scores
         if allowed is not None and not self.stage.reranks:
-            _, best, more = self.first.top_k(indptr, ids, values, CANDIDATES, 0, None, threads)
+            least = np.nanmin(scores, axis=1, initial=np.inf).astype(np.float32)
+            _, best, more = self.first.top_k(
+                indptr, ids, values, CANDIDATES, 0, None, threads, least
+            )
             costs = _both(costs, more)
         row_of = np.repeat(np.arange(len(scores)), most)
         found = self.stage.calibrated(scores.reshape(-1), row_of, best[:, :CANDIDATES])
@@ -309,8 +313,9 @@ class StagedEngine:
             best_scores = _best_of_rows(scores, row_of, ends)
         else:
             among = allowed if self.stage.reranks else None
+            lowest = None if self.stage.reranks else _lowest_of_rows(scores, ends)
             best, best_scores, more = self.first.top_k(
-                indptr, ids, values, CANDIDATES, 0, among, threads
+                indptr, ids, values, CANDIDATES, 0, among, threads, lowest
             )
             costs = _both(costs, more)
         estimates = self.stage.calibrated(scores, row_of, best_scores)
@@ -451,6 +456,14 @@ def _both(costs: Any, more: Any) -> Any:
     costs = costs + more
     costs[:, 1] = deepest
     return costs
+
+
+def _lowest_of_rows(scores: Floats, ends: npt.NDArray[np.int64]) -> Floats:
+    """Return the last and lowest score of every row; infinity if it has none."""
+    some = np.diff(ends) > 0
+    lowest = np.full(len(some), np.inf, np.float32)
+    lowest[some] = scores[ends[1:][some] - 1]
+    return lowest
 
 
 def _best_of_rows(
