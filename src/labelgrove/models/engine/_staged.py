@@ -30,7 +30,7 @@ BUDGET = 512
 """A label's sum of examples is cut to this many features once it has twice as many."""
 
 _TO_CALIBRATE = 5
-"""Number of the first stage's labels that calibration learns from."""
+"""Number of the first stage's labels that calibration learns from, and whose places differ."""
 
 _PREFIX = "stage."
 _STAGE = _PREFIX + "numbers"
@@ -76,7 +76,8 @@ class StagedEngine:
         self.sums = _core.LabelSums(BUDGET, sums_bytes) if sums is None else sums
         self.met = met
         self.again = False  # whether the examples were learnt before: then learn nothing from them
-        # Re-ranking learns more from more predictions, of more labels, than calibration does.
+        # Re-ranking needs more predictions than calibration, of more labels, and distinguishes more
+        # places.
         self.bursts, self.k = (4, _TO_CALIBRATE) if stage.tail is None else (16, CANDIDATES)
 
     def __getattr__(self, name: str) -> Any:
@@ -197,7 +198,7 @@ class StagedEngine:
         threads: int = 1,
     ) -> None:
         """Learn from predictions for held-out rows; ``row_of`` are the rows of the true labels."""
-        found, scores, *_ = self.first.top_k(indptr, ids, values, CANDIDATES, 0, None, threads)
+        found, scores, *_ = self.first.top_k(indptr, ids, values, self.k, 0, None, threads)
         cosines, worth = np.zeros(found.shape, np.float32), np.zeros(found.shape)
         if self.stage.tail is not None:
             cosines = self._cosines(indptr, ids, values, found, threads)
@@ -209,7 +210,7 @@ class StagedEngine:
         """Return the probabilities of labels or nodes that the first stage gives these ones."""
         if self.stage.examples == 0:
             return products
-        _, best, *_ = self.first.top_k(*rows.arrays, CANDIDATES, 0, None, 1)
+        _, best, *_ = self.first.top_k(*rows.arrays, self.k, 0, None, 1)
         return self.stage.calibrated(products, row_of, best)
 
     def remove_labels(self, labels: Ids) -> None:
@@ -240,12 +241,10 @@ class StagedEngine:
         best = scores
         if allowed is not None and not self.stage.reranks:
             least = np.nanmin(scores, axis=1, initial=np.inf).astype(np.float32)
-            _, best, more = self.first.top_k(
-                indptr, ids, values, CANDIDATES, 0, None, threads, least
-            )
+            _, best, more = self.first.top_k(indptr, ids, values, self.k, 0, None, threads, least)
             costs = _both(costs, more)
         row_of = np.repeat(np.arange(len(scores)), most)
-        found = self.stage.calibrated(scores.reshape(-1), row_of, best[:, :CANDIDATES])
+        found = self.stage.calibrated(scores.reshape(-1), row_of, best[:, : self.k])
         found = found.reshape(scores.shape)
         if self.stage.reranks:
             best = labels[:, :CANDIDATES]
@@ -310,12 +309,12 @@ class StagedEngine:
         row_of = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
         if not self.stage.reranks and allowed is None and len(thresholds) == 1:
             # A single threshold over all labels: every better-ranked label was found as well.
-            best_scores = _best_of_rows(scores, row_of, ends)
+            best_scores = _best_of_rows(scores, row_of, ends, self.k)
         else:
             among = allowed if self.stage.reranks else None
             lowest = None if self.stage.reranks else _lowest_of_rows(scores, ends)
             best, best_scores, more = self.first.top_k(
-                indptr, ids, values, CANDIDATES, 0, among, threads, lowest
+                indptr, ids, values, self.k, 0, among, threads, lowest
             )
             costs = _both(costs, more)
         estimates = self.stage.calibrated(scores, row_of, best_scores)
@@ -467,12 +466,15 @@ def _lowest_of_rows(scores: Floats, ends: npt.NDArray[np.int64]) -> Floats:
 
 
 def _best_of_rows(
-    scores: npt.NDArray[np.float32], row_of: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]
+    scores: npt.NDArray[np.float32],
+    row_of: npt.NDArray[np.int64],
+    ends: npt.NDArray[np.int64],
+    k: int,
 ) -> npt.NDArray[np.float32]:
-    """Return the first `CANDIDATES` scores of every row; NaN if there are fewer."""
+    """Return the first k scores of every row; NaN if there are fewer."""
     at = np.arange(len(scores)) - ends[row_of]
-    first = at < CANDIDATES
-    best = np.full((len(ends) - 1, CANDIDATES), np.nan, np.float32)
+    first = at < k
+    best = np.full((len(ends) - 1, k), np.nan, np.float32)
     best[row_of[first], at[first]] = scores[first]
     return best
 
