@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -16,6 +16,7 @@ from labelgrove._parameters import integer, thread_count
 from labelgrove._targets import Targets, parse_targets
 from labelgrove._validation import Rows, require_same_length
 from labelgrove.models.engine._learned import MISSING, AnyLearned
+from labelgrove.models.engine._staged import first_stage, keeps_ranking
 from labelgrove.models.engine._tuned import prepared_thresholds
 
 DENSE_LIMIT = 2**30
@@ -141,18 +142,20 @@ def all_estimates(
 
     For multi-class targets every row sums to 1, unless only some labels are allowed. If nodes
     decide about their children independently, class i is the only right one with a probability in
-    proportion to its odds, p_i / (1 - p_i).
+    proportion to its odds, p_i / (1 - p_i), where p_i is not calibrated (see
+    docs/decisions/calibration.md). After re-ranking, probabilities are divided by their sum.
     """
     n_classes = learned.columns()[1]
     refuse_if_too_large(rows.n_rows, n_classes, 12)
+    power = learned.options.odds if keeps_ranking(learned.engine) else 0.0
+    if power > 0 and learned.kind == "multiclass" and labels is None:
+        learned = replace(learned, engine=first_stage(learned.engine))
     found, stats = estimates(learned, rows, 0.0, n_jobs, labels=labels)
     if learned.kind != "multiclass":
         return found.toarray() if learned.dense else found, stats
     dense = found.toarray().astype(np.float64)
     if labels is not None:
         return dense, stats
-    stage = getattr(learned.engine, "stage", None)
-    power = learned.options.odds if stage is None or stage.examples == 0 else 0.0
     if power > 0:
         dense = (dense / np.maximum(1 - dense, _LEAST_DOUBT)) ** power
     totals = dense.sum(axis=1, keepdims=True)

@@ -415,6 +415,11 @@ def first_stage(engine: Any) -> Any:
     return engine.first if isinstance(engine, StagedEngine) else engine
 
 
+def keeps_ranking(engine: Any) -> bool:
+    """Whether labels are ranked as the engine without its second stage ranks them."""
+    return not (isinstance(engine, StagedEngine) and engine.stage.reranks)
+
+
 def with_stage(engine: Any, stage: SecondStage | None, other: Any, sums_bytes: int) -> Any:
     """Add a second stage, if there is one, to an engine.
 
