@@ -269,7 +269,7 @@ class StagedEngine:
         found = self.first.above_threshold(
             indptr, ids, values, self._least(thresholds), allowed, threads
         )
-        return self._reaching(indptr, ids, values, thresholds, allowed, threads, found)
+        return self._reaching((indptr, ids, values), thresholds, allowed, threads, found)
 
     def prepare_thresholds(self, thresholds: Floats) -> tuple[Floats, Any]:
         """Return thresholds in the form that `above_prepared` accepts."""
@@ -286,7 +286,7 @@ class StagedEngine:
         """Same as `above_threshold`, for thresholds from `prepare_thresholds` in this state."""
         thresholds, least = prepared
         found = self.first.above_prepared(indptr, ids, values, least, threads)
-        return self._reaching(indptr, ids, values, thresholds, None, threads, found)
+        return self._reaching((indptr, ids, values), thresholds, None, threads, found)
 
     def _least(self, thresholds: Floats) -> Floats:
         """Return the first stage's thresholds that no label misses which reaches these."""
@@ -294,9 +294,7 @@ class StagedEngine:
 
     def _reaching(
         self,
-        indptr: Pointers,
-        ids: Ids,
-        values: Floats,
+        rows: tuple[Pointers, Ids, Floats],
         thresholds: Floats,
         allowed: Ids | None,
         threads: int,
@@ -313,13 +311,11 @@ class StagedEngine:
         else:
             among = allowed if self.stage.reranks else None
             lowest = None if self.stage.reranks else _lowest_of_rows(scores, ends)
-            best, best_scores, more = self.first.top_k(
-                indptr, ids, values, self.k, 0, among, threads, lowest
-            )
+            best, best_scores, more = self.first.top_k(*rows, self.k, 0, among, threads, lowest)
             costs = _both(costs, more)
         estimates = self.stage.calibrated(scores, row_of, best_scores)
         if self.stage.reranks:
-            probabilities, _ = self._reranked(indptr, ids, values, best, best_scores, threads)
+            probabilities, _ = self._reranked(*rows, best, best_scores, threads)
             there = best != MISSING
             best_of = np.nonzero(there)[0]
             rest = ~np.isin(_pairs(row_of, labels), _pairs(best_of, best[there]))
