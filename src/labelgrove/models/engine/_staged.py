@@ -157,9 +157,10 @@ class StagedEngine:
     def _observed(self, begin: int, end: int) -> Iterator[tuple[int, float]]:
         """Yield rows to predict, and the factor by which earlier predictions are discounted.
 
-        Between `bursts` and twice as many bursts every one begins a new one, then every second one,
-        and so on. Early predictions say little about the later model: each counts by the square of
-        its place in the stream, so the factor is the squared ratio of its place to the next.
+        All of the first ``2 * bursts`` bursts are predicted, then every second one up to twice as
+        many, then every fourth, and so on. Early predictions say little about the later model: each
+        counts by the square of its place in the stream, so the factor is the squared ratio of its
+        place to the next.
         """
         first, last = self.met, self.met + end - begin
         if self.again:
@@ -171,7 +172,8 @@ class StagedEngine:
             after = (burst + 1) * _BURST
             for number in range(max(burst * _BURST, first, _BEGIN), min(after, last)):
                 following = number + 1 if number + 1 < after else (burst + since) * _BURST
-                yield number - first + begin, (number / following) ** 2
+                share = number / following
+                yield number - first + begin, share * share  # a power may be rounded differently
 
     def add(
         self,
