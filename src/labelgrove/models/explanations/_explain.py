@@ -49,10 +49,10 @@ def explain(
     rows = _one_row(learned, X)
     given = None if threshold is None else learned.thresholds(threshold)
     best, scores = _best_labels(learned, rows, k, given)
-    tree, stage = learned, None
+    tree, staged = learned, None
     if isinstance(learned.engine, StagedEngine) and learned.engine.stage.examples > 0:
-        # Paths exist only in the first stage.
-        tree, stage = replace(learned, engine=learned.engine.first), learned.engine.stage
+        staged = learned.engine
+        tree = replace(learned, engine=staged.first)  # paths exist only in the first stage
         scores = _best_labels(tree, rows, k)[1] if given is None else scores
     wanted = best.tolist() if label is None else [_id_of(learned, label)]
     named = _named(_feature_naming(learned, feature_names), rows.ids.tolist())
@@ -66,8 +66,9 @@ def explain(
             needed = found.needed
         elif given is not None:
             own = given[one : one + 1] if len(given) > 1 else given
-            if stage is not None:
-                own = stage.uncalibrated(own, 0 if stage.reranks else rank - 1)
+            if staged is not None:
+                place = 0 if staged.stage.reranks else min(rank - 1, staged.k)
+                own = staged.stage.uncalibrated(own, place)
             needed = float(own[0])
         else:
             needed = float(scores[k - 1]) if len(scores) >= k else 0.0
