@@ -18,6 +18,8 @@ constexpr double kTrust = 2.0;
 // The limits of the factor by which one example discounts all earlier ones.
 constexpr double kLeastKept = 0x1p-10;
 constexpr double kMostKept = 1.0 - 0x1p-12;
+// More labels than can be counted at a knot, as earlier examples are discounted.
+constexpr double kMostCounted = 0x1p40;
 // The candidates for f are multiples of this.
 constexpr double kFallStep = 0.25;
 constexpr std::size_t kFalls = 17;
@@ -112,9 +114,9 @@ ScoreCalibration::ScoreCalibration(double weight, std::vector<double> counts, st
   bool valid = weight >= 1.0 && weight < 2.0 && !counts_.empty() && counts_.size() % kKnots == 0 &&
                counts_.size() == hits_.size();
   for (std::size_t i = 0; valid && i < counts_.size(); ++i) {
-    valid = std::isfinite(counts_[i]) && hits_[i] >= 0.0 && hits_[i] <= counts_[i] * (1.0 + 1e-9);
+    valid = counts_[i] <= kMostCounted && hits_[i] >= 0.0 && hits_[i] <= counts_[i] * (1.0 + 1e-9);
   }
-  if (!valid) throw std::invalid_argument("a calibration has an invalid weight, or more hits than labels");
+  if (!valid) throw std::invalid_argument("a calibration has an invalid weight or count, or more hits than labels");
 }
 
 // Counts are scaled only by powers of 2, so the result does not depend on when.

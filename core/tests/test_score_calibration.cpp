@@ -90,6 +90,8 @@ TEST("score calibration: its parts are all that it is, and others are refused") 
   const std::vector<double> none;
   CHECK_THROWS(Bad, ScoreCalibration(1.0, counts, more));
   CHECK_THROWS(Bad, ScoreCalibration(2.0, counts, hits));
+  CHECK_THROWS(Bad, ScoreCalibration(1.0, std::vector<double>(2 * kKnots, 1e308), hits));
+  CHECK_THROWS(Bad, ScoreCalibration(1.0, std::vector<double>(2 * kKnots, std::nan("")), hits));
   CHECK_THROWS(Bad, ScoreCalibration(1.0, none, none));
   CHECK_THROWS(Bad, ScoreCalibration(1.0, few, hits));
 }

@@ -182,6 +182,10 @@ def test_numbers_that_cannot_be_are_refused(place: int) -> None:
             continue  # a sum, a weight, or a part of a matrix
         with pytest.raises(ValueError, match="second stage"):
             SecondStage.from_array(damaged)
+    huge = kept.copy()
+    huge[17:60] = 1e308  # counts, whose sum would be infinite
+    with pytest.raises(ValueError, match="second stage"):
+        SecondStage.from_array(huge)
     for cut in (kept[:-1], kept.astype(np.float32)):
         with pytest.raises(ValueError, match="second stage"):
             SecondStage.from_array(cut)

@@ -60,12 +60,8 @@ class Engine(Protocol):
         beam_width: int,
         allowed: Ids | None,
         threads: int,
-        least: Floats | None = None,
     ) -> tuple[Any, ...]:
-        """Return labels (n, k), scores (n, k), and costs (n, 4): the fields of `SearchStats`.
-
-        Labels with a score below ``least`` of their row may be left out.
-        """
+        """Return labels (n, k), scores (n, k), and costs (n, 4): the fields of `SearchStats`."""
 
     def above_threshold(
         self,

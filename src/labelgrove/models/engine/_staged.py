@@ -54,6 +54,7 @@ class StagedEngine:
     Parameters
     ----------
     first : Engine
+        Its `top_k` also takes ``least``, an array (n,): labels below it may be left out of a row.
     stage : SecondStage
     sums : LabelSums, optional
         Sum of the examples of every label; by default empty.
@@ -162,9 +163,9 @@ class StagedEngine:
         counts by the square of its place in the stream, so the factor is the squared ratio of its
         place to the next.
         """
-        first, last = self.met, self.met + end - begin
         if self.again:
             return
+        first, last = self.met, self.met + end - begin
         for burst in range(first // _BURST, -(-last // _BURST)):
             since = 1 << max(0, (burst // self.bursts).bit_length() - 1)
             if burst % since:
@@ -231,7 +232,6 @@ class StagedEngine:
         beam_width: int,
         allowed: Ids | None,
         threads: int,
-        least: Floats | None = None,
     ) -> tuple[Any, ...]:
         """Return labels (n, k), probabilities (n, k), and costs of the first stage (n, 4)."""
         most = max(k, CANDIDATES) if self.stage.reranks else k
@@ -242,8 +242,8 @@ class StagedEngine:
             return labels, scores, costs
         best = scores
         if allowed is not None and not self.stage.reranks:
-            least = np.nanmin(scores, axis=1, initial=np.inf).astype(np.float32)
-            _, best, more = self.first.top_k(indptr, ids, values, self.k, 0, None, threads, least)
+            lowest = np.nanmin(scores, axis=1, initial=np.inf)
+            _, best, more = self.first.top_k(indptr, ids, values, self.k, 0, None, threads, lowest)
             costs = _both(costs, more)
         row_of = np.repeat(np.arange(len(scores)), most)
         found = self.stage.calibrated(scores.reshape(-1), row_of, best[:, : self.k])
@@ -303,9 +303,9 @@ class StagedEngine:
         found: tuple[Any, ...],
     ) -> tuple[Any, ...]:
         """Keep the labels found by the first stage that reach their thresholds."""
-        ends, labels, scores, costs = found
         if self.stage.examples == 0:
             return found
+        ends, labels, scores, costs = found
         row_of = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
         if not self.stage.reranks and allowed is None and len(thresholds) == 1:
             # A single threshold over all labels: every better-ranked label was found as well.
