@@ -12,6 +12,7 @@
 #include "predictions.hpp"
 #include "register.hpp"
 #include "rows.hpp"
+#include "scopes.hpp"
 
 namespace labelgrove::bindings {
 namespace {
@@ -86,23 +87,13 @@ void grow(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids
   model.engine.grow(data, threads);
 }
 
-// By label, whether it is allowed; empty for all.
-std::vector<std::uint8_t> flags(const Model& model, const nb::object& allowed) {
-  if (allowed.is_none()) return {};
-  std::vector<std::uint8_t> flags(std::size_t{model.engine.label_count()} + 1);  // never empty
-  for (const LabelId label : view(nb::cast<In<LabelId>>(allowed))) {
-    if (label < model.engine.label_count()) flags[label] = 1;
-  }
-  return flags;
-}
-
 // Rows that are routed together: enough for a node's weights to be fetched once for several of them.
 constexpr std::size_t kBatch = 4096;
 
 // Runs find(finder, i, found) for the i-th row of every batch, and then take(row, stats, found).
 template <typename Find, typename Take>
-void find_in_batches(const Model& model, const Rows& rows, std::span<const std::uint8_t> open, unsigned threads,
-                     Find&& find, Take&& take) {
+void find_in_batches(const Model& model, const Rows& rows, const LabelScope& scope, unsigned threads, Find&& find,
+                     Take&& take) {
   const std::size_t n = rows.size();
   const std::size_t size = std::clamp(n / std::max(threads, 1U), std::size_t{1}, kBatch);
   parallel_for((n + size - 1) / size, threads, [&](std::size_t task) {
@@ -112,7 +103,7 @@ void find_in_batches(const Model& model, const Rows& rows, std::span<const std::
     std::vector<Features> batch;
     for (std::size_t row = begin; row < end; ++row)
       batch.push_back(rows.as_learnt(row, model.engine.options().normalize, taken[row - begin]));
-    ForestFinder finder(model.engine, open);
+    ForestFinder finder(model.engine, scope);
     finder.start(batch);
     std::vector<Scored> found;
     for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -126,43 +117,25 @@ nb::tuple top_k(const Model& model, const In<std::int64_t>& indptr, const In<Fea
                 std::size_t k, std::size_t /*beam_width*/, const nb::object& allowed, unsigned threads,
                 const nb::object& /*least*/) {
   const Rows rows(indptr, ids, values);
-  const auto open = flags(model, allowed);
+  const LabelScope scope = label_scope_of(model, allowed);
   return ranked_by(rows.size(), k, [&](const auto& take) {
     const auto find = [k](ForestFinder& finder, std::size_t i, std::vector<Scored>& found) {
       finder.top_k(i, k, found);
     };
-    find_in_batches(model, rows, open, threads, find, take);
+    find_in_batches(model, rows, scope, threads, find, take);
   });
 }
 
 nb::tuple above_threshold(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
-                          const In<float>& values, const In<float>& thresholds, const nb::object& allowed,
-                          unsigned threads) {
+                          const In<float>& values, const LabelScope& scope, unsigned threads) {
   const Rows rows(indptr, ids, values);
-  const auto open = flags(model, allowed);
-  const auto by_label = view(thresholds);
-  if (by_label.size() != 1 && by_label.size() < model.engine.label_count()) {
-    throw std::invalid_argument("expected one threshold, or one for each label");
-  }
+  require_fit(scope.fits(model.engine.known()));
   return collected_by(rows.size(), [&](const auto& take) {
-    const auto find = [by_label](ForestFinder& finder, std::size_t i, std::vector<Scored>& found) {
-      finder.above_threshold(i, by_label, found);
+    const auto find = [](ForestFinder& finder, std::size_t i, std::vector<Scored>& found) {
+      finder.above_threshold(i, found);
     };
-    find_in_batches(model, rows, open, threads, find, take);
+    find_in_batches(model, rows, scope, threads, find, take);
   });
-}
-
-nb::tuple above_prepared(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
-                         const In<float>& values, const In<float>& thresholds, unsigned threads) {
-  return above_threshold(model, indptr, ids, values, thresholds, nb::none(), threads);
-}
-
-nb::ndarray<LabelId, nb::numpy> labels_of(const Model& model) {
-  std::vector<LabelId> labels;
-  for (LabelId label = 0; label < model.engine.label_count(); ++label) {
-    if (model.engine.knows(label)) labels.push_back(label);
-  }
-  return to_array(std::span<const LabelId>(labels));
 }
 
 // The paths of the single row (see ForestRoutes): its values, the steps, and the leaves with the label's share in each.
@@ -212,6 +185,7 @@ nb::dict explain(const Model& model, const In<std::int64_t>& indptr, const In<Fe
 void register_forest(nb::module_& module) {
   nb::class_<Model> engine(module, "Forest", "A forest of decision trees; see core/include/labelgrove/forest.hpp.");
   bind_archive(engine, &options_from);
+  bind_known_labels(engine);
   engine
       .def(
           "__init__", [](Model* self, const nb::dict& options) { new (self) Model(nb::none(), options_from(options)); },
@@ -228,27 +202,14 @@ void register_forest(nb::module_& module) {
       .def("grow", &grow, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
            nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("weights").none(),
            nb::arg("gains").none(), nb::arg("label_count"), nb::arg("threads"), nb::arg("progress"))
-      .def(
-          "remove_labels", [](Model& self, const In<LabelId>& labels) { self.engine.remove_labels(view(labels)); },
-          nb::arg("labels").noconvert())
       .def("top_k", &top_k, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
            nb::arg("k"), nb::arg("beam_width"), nb::arg("allowed").none(), nb::arg("threads"),
            nb::arg("least") = nb::none())
-      .def(
-          "prepare_thresholds", [](const Model&, const In<float>& thresholds) { return thresholds; },
-          nb::arg("thresholds").noconvert())
-      .def("above_prepared", &above_prepared, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
-           nb::arg("values").noconvert(), nb::arg("thresholds").noconvert(), nb::arg("threads"))
       .def("above_threshold", &above_threshold, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
-           nb::arg("values").noconvert(), nb::arg("thresholds").noconvert(), nb::arg("allowed").none(),
-           nb::arg("threads"))
+           nb::arg("values").noconvert(), nb::arg("scope"), nb::arg("threads"))
       .def("explain", &explain, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
            nb::arg("values").noconvert(), nb::arg("label"))
-      .def("labels", &labels_of)
-      .def_prop_ro("children", [](const Model& self) { return self.engine.options().children; })
-      .def_prop_ro("examples_seen", [](const Model& self) { return self.engine.examples_seen(); })
-      .def_prop_ro("label_count", [](const Model& self) { return self.engine.label_count(); })
-      .def_prop_ro("can_learn", [](const Model& self) { return self.engine.can_learn(); });
+      .def_prop_ro("children", [](const Model& self) { return self.engine.options().children; });
 }
 
 }  // namespace labelgrove::bindings

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <stdexcept>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "labelgrove/search.hpp"
 #include "predictions.hpp"
 #include "rows.hpp"
+#include "scopes.hpp"
 #include "tree_arrays.hpp"
 
 namespace labelgrove::bindings {
@@ -28,38 +28,21 @@ inline constexpr std::size_t kRowsOfGrove = 16;
 template <typename Engine>
 class Searching {
  public:
-  Searching(const Engine& engine, const nb::object& allowed)
-      : engine_(engine),
-        views_(views_of(engine)),
-        normalize_(engine.options().normalize),
-        own_(make_scope(views_, allowed)),
-        scope_(&*own_) {}
-  // Uses a scope that was prepared for this engine.
   Searching(const Engine& engine, const GroveScope& scope)
-      : engine_(engine), views_(views_of(engine)), normalize_(engine.options().normalize), scope_(&scope) {
-    if (!scope.fits(views_))
-      throw std::invalid_argument("the thresholds were prepared for another model, or the model has grown since");
+      : engine_(engine), views_(views_of(engine)), normalize_(engine.options().normalize), scope_(scope) {
+    require_fit(scope.fits(views_));
   }
-  Searching(const Searching&) = delete;
-  Searching& operator=(const Searching&) = delete;
-
-  void set_thresholds(std::span<const float> by_label) { own_->set_thresholds(by_label); }
 
   // Calls take(row, stats, found) for every row, whose query is query_of(row).
   template <typename QueryOf, typename Take>
   void run(const Rows& rows, QueryOf&& query_of, unsigned threads, Take&& take) const {
-    const auto one = [&] { return Searcher(views_.front(), scope_->of_tree(0)); };
-    const auto several = [&] { return GroveSearcher(views_, *scope_); };
+    const auto one = [&] { return Searcher(views_.front(), scope_.of_tree(0)); };
+    const auto several = [&] { return GroveSearcher(views_, scope_); };
     if (views_.size() == 1) together(rows, query_of, threads, kRowsOfTree, one, take);
     else together(rows, query_of, threads, kRowsOfGrove, several, take);
   }
 
  private:
-  static GroveScope make_scope(std::span<const TreeView> views, const nb::object& allowed) {
-    if (allowed.is_none()) return GroveScope(views);
-    return GroveScope(views, view(nb::cast<In<LabelId>>(allowed)));
-  }
-
   template <typename QueryOf, typename Make, typename Take>
   void together(const Rows& rows, QueryOf&& query_of, unsigned threads, std::size_t most, Make&& make,
                 Take&& take) const {
@@ -83,11 +66,14 @@ class Searching {
   const Engine& engine_;
   std::vector<TreeView> views_;
   bool normalize_;
-  std::optional<GroveScope> own_;
-  const GroveScope* scope_;
+  const GroveScope& scope_;
 };
 
-inline Query above_thresholds(std::size_t /*row*/) { return {Query::Kind::above_threshold}; }
+template <typename Engine>
+GroveScope scope_of(const Held<Engine>& model, const nb::object& allowed) {
+  const std::vector<TreeView> views = views_of(model.whole());
+  return allowed.is_none() ? GroveScope(views) : GroveScope(views, view(nb::cast<In<LabelId>>(allowed)));
+}
 
 // With `least`, labels of a row that are less probable than its entry may be left out.
 template <typename Engine>
@@ -95,7 +81,8 @@ nb::tuple top_k(const Held<Engine>& model, const In<std::int64_t>& indptr, const
                 const In<float>& values, std::size_t k, std::size_t beam_width, const nb::object& allowed,
                 unsigned threads, const nb::object& least) {
   const Rows rows(indptr, ids, values);
-  const Searching<Engine> searching(model.whole(), allowed);
+  const GroveScope scope = scope_of(model, allowed);
+  const Searching<Engine> searching(model.whole(), scope);
   const auto of_row = least.is_none() ? In<float>() : nb::cast<In<float>>(least);
   if (!least.is_none() && of_row.size() != rows.size()) throw std::invalid_argument("expected `least` of every row");
   const auto query_of = [&](std::size_t row) {
@@ -108,47 +95,23 @@ nb::tuple top_k(const Held<Engine>& model, const In<std::int64_t>& indptr, const
 
 template <typename Engine>
 nb::tuple above_threshold(const Held<Engine>& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
-                          const In<float>& values, const In<float>& thresholds, const nb::object& allowed,
-                          unsigned threads) {
+                          const In<float>& values, const GroveScope& scope, unsigned threads) {
   const Rows rows(indptr, ids, values);
-  Searching<Engine> searching(model.whole(), allowed);
-  searching.set_thresholds(view(thresholds));
-  return collected_by(rows.size(), [&](auto&& take) { searching.run(rows, above_thresholds, threads, take); });
+  const Searching<Engine> searching(model.whole(), scope);
+  const auto query_of = [](std::size_t) { return Query{Query::Kind::above_threshold}; };
+  return collected_by(rows.size(), [&](auto&& take) { searching.run(rows, query_of, threads, take); });
 }
 
-// Thresholds and what a search derives from them, prepared once for many calls.
-struct PreparedThresholds {
-  GroveScope scope;
-};
-
-template <typename Engine>
-PreparedThresholds prepare_thresholds(const Held<Engine>& model, const In<float>& thresholds) {
-  PreparedThresholds prepared{GroveScope(views_of(model.whole()))};
-  prepared.scope.set_thresholds(view(thresholds));
-  return prepared;
-}
-
-template <typename Engine>
-nb::tuple above_prepared(const Held<Engine>& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
-                         const In<float>& values, const PreparedThresholds& thresholds, unsigned threads) {
-  const Rows rows(indptr, ids, values);
-  const Searching<Engine> searching(model.whole(), thresholds.scope);
-  return collected_by(rows.size(), [&](auto&& take) { searching.run(rows, above_thresholds, threads, take); });
-}
-
-// Adds `top_k` and `above_threshold`, the latter also with thresholds from `prepare_thresholds`.
+// Adds `scope`, `top_k` and `above_threshold`.
 template <typename Engine>
 void bind_search(nb::class_<Held<Engine>>& engine) {
+  bind_scope(engine, &scope_of<Engine>);
   engine
       .def("top_k", &top_k<Engine>, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
            nb::arg("values").noconvert(), nb::arg("k"), nb::arg("beam_width"), nb::arg("allowed").none(),
            nb::arg("threads"), nb::arg("least") = nb::none())
       .def("above_threshold", &above_threshold<Engine>, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
-           nb::arg("values").noconvert(), nb::arg("thresholds").noconvert(), nb::arg("allowed").none(),
-           nb::arg("threads"))
-      .def("prepare_thresholds", &prepare_thresholds<Engine>, nb::keep_alive<0, 1>(), nb::arg("thresholds").noconvert())
-      .def("above_prepared", &above_prepared<Engine>, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
-           nb::arg("values").noconvert(), nb::arg("thresholds"), nb::arg("threads"));
+           nb::arg("values").noconvert(), nb::arg("scope"), nb::arg("threads"));
 }
 
 // Adds the properties of the tree and its labels.

@@ -5,7 +5,7 @@
 NB_MODULE(_core, module) {
   module.doc() = "The compiled engine of LabelGrove; private.";
   labelgrove::bindings::register_enumerations(module);
-  labelgrove::bindings::register_search(module);
+  labelgrove::bindings::register_scopes(module);
   labelgrove::bindings::register_streamed_array(module);
   labelgrove::bindings::register_lom_tree(module);
   labelgrove::bindings::register_memory_tree(module);

@@ -5,7 +5,7 @@
 
 namespace labelgrove::bindings {
 
-void register_search(nanobind::module_& module);
+void register_scopes(nanobind::module_& module);
 void register_lom_tree(nanobind::module_& module);
 void register_memory_tree(nanobind::module_& module);
 void register_forest(nanobind::module_& module);

@@ -14,6 +14,7 @@
 #include "model_archive.hpp"
 #include "predictions.hpp"
 #include "rows.hpp"
+#include "scopes.hpp"
 
 namespace labelgrove::bindings {
 
@@ -21,11 +22,6 @@ template <typename Tree, typename Searcher>
 struct Routed {
   using Model = Held<Tree>;
   static constexpr bool kOneLabel = requires(Tree& tree, const Features& x, LabelId label) { tree.learn(x, label); };
-
-  static LabelScope make_scope(const Model& model, const nb::object& allowed) {
-    if (allowed.is_none()) return LabelScope(model.whole().known());
-    return LabelScope(model.whole().known(), view(nb::cast<In<LabelId>>(allowed)));
-  }
 
   // Returns the `k` best labels of the rows `asked`, each predicted just before it is learnt; see Ranking.
   static nb::tuple learn(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
@@ -56,7 +52,7 @@ struct Routed {
   static nb::tuple top_k(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
                          const In<float>& values, std::size_t k, std::size_t beam_width, const nb::object& allowed,
                          unsigned threads, const nb::object& /*least*/) {
-    const LabelScope scope = make_scope(model, allowed);
+    const LabelScope scope = label_scope_of(model, allowed);
     const std::size_t leaves = beam_width > 0 ? beam_width : model.engine.options().leaves;
     const auto make = [&] { return Searcher(model.engine, scope, leaves); };
     const auto find = [&](Searcher& searcher, const Features& x, std::vector<Scored>& found) {
@@ -66,20 +62,13 @@ struct Routed {
   }
 
   static nb::tuple above_threshold(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
-                                   const In<float>& values, const In<float>& thresholds, const nb::object& allowed,
-                                   unsigned threads) {
-    LabelScope scope = make_scope(model, allowed);
-    scope.set_thresholds(view(thresholds));
+                                   const In<float>& values, const LabelScope& scope, unsigned threads) {
+    require_fit(scope.fits(model.whole().known()));
     const auto make = [&] { return Searcher(model.engine, scope, model.engine.options().leaves); };
     const auto find = [](Searcher& searcher, const Features& x, std::vector<Scored>& found) {
       searcher.above_threshold(x, found);
     };
     return collected(Rows(indptr, ids, values), model.engine.options().normalize, threads, make, find);
-  }
-
-  static nb::tuple above_prepared(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
-                                  const In<float>& values, const In<float>& thresholds, unsigned threads) {
-    return above_threshold(model, indptr, ids, values, thresholds, nb::none(), threads);
   }
 };
 
@@ -115,6 +104,7 @@ void bind_routed(nb::class_<Held<Tree>>& engine, OptionsFrom options_from, Expla
   using Model = Held<Tree>;
   using Of = Routed<Tree, Searcher>;
   bind_archive(engine, options_from);
+  bind_known_labels(engine);
   engine
       .def(
           "__init__",
@@ -124,26 +114,13 @@ void bind_routed(nb::class_<Held<Tree>>& engine, OptionsFrom options_from, Expla
            nb::arg("values").noconvert(), nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(),
            nb::arg("begin"), nb::arg("end"), nb::arg("threads"), nb::arg("weights").none() = nb::none(),
            nb::arg("asked").none() = nb::none(), nb::arg("k") = 0)
-      .def(
-          "remove_labels", [](Model& self, const In<LabelId>& labels) { self.whole().known().remove(view(labels)); },
-          nb::arg("labels").noconvert())
       .def("top_k", &Of::top_k, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
            nb::arg("values").noconvert(), nb::arg("k"), nb::arg("beam_width"), nb::arg("allowed").none(),
            nb::arg("threads"), nb::arg("least") = nb::none())
-      .def(
-          "prepare_thresholds", [](const Model&, const In<float>& thresholds) { return thresholds; },
-          nb::arg("thresholds").noconvert())
-      .def("above_prepared", &Of::above_prepared, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
-           nb::arg("values").noconvert(), nb::arg("thresholds").noconvert(), nb::arg("threads"))
       .def("above_threshold", &Of::above_threshold, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
-           nb::arg("values").noconvert(), nb::arg("thresholds").noconvert(), nb::arg("allowed").none(),
-           nb::arg("threads"))
+           nb::arg("values").noconvert(), nb::arg("scope"), nb::arg("threads"))
       .def("explain", explain, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
-           nb::arg("label"))
-      .def("labels", [](const Model& self) { return to_array(std::span<const LabelId>(self.whole().known().there())); })
-      .def_prop_ro("examples_seen", [](const Model& self) { return self.engine.examples_seen(); })
-      .def_prop_ro("label_count", [](const Model& self) { return self.engine.known().count(); })
-      .def_prop_ro("can_learn", [](const Model& self) { return self.engine.can_learn(); });
+           nb::arg("label"));
 }
 
 }  // namespace labelgrove::bindings

@@ -172,7 +172,7 @@ def test_rows_are_checked_where_they_are_read(spoilt: str) -> None:
         with pytest.raises(ValueError, match="rows"):
             engine.top_k(*bad, 2, 0, None, 1)
         with pytest.raises(ValueError, match="rows"):
-            engine.above_threshold(*bad, np.array([0.1], np.float32), None, 2)
+            engine.above_threshold(*bad, engine.scope(np.array([0.1], np.float32)), 2)
         if name in ("OnlinePlt", "LomTree", "MemoryTree"):
             with pytest.raises(ValueError, match="rows"):
                 engine.learn(*bad, *labels, 0, n, 1)

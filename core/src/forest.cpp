@@ -22,9 +22,9 @@ void fetch(const ForestRouter::Leaf& leaf) {
 }  // namespace
 
 void Forest::grow(const ForestExamples& data, unsigned threads) {
-  known_.assign(data.label_count, 0);
+  known_ = KnownLabels(data.label_count);
   for (std::size_t i = 0; i < data.size; ++i) {
-    for (const LabelId label : data.example(i).labels) known_[label] = 1;
+    for (const LabelId label : data.example(i).labels) known_.see(label);
   }
   const ForestTrainingSet set(data, options_.normalize);
   // Trees are grown in parallel first: they are independent, while splits trained ahead within one tree may be wasted.
@@ -57,12 +57,6 @@ void Forest::find_centroids(const ForestTrainingSet& set) {
   }
 }
 
-void Forest::remove_labels(std::span<const LabelId> labels) {
-  for (const LabelId label : labels) {
-    if (label < known_.size()) known_[label] = 0;
-  }
-}
-
 Forest::Size Forest::size() const {
   Size size;
   size.model_bytes = centroids_.bytes();
@@ -78,8 +72,8 @@ Forest::Size Forest::size() const {
   return size;
 }
 
-ForestFinder::ForestFinder(const Forest& forest, std::span<const std::uint8_t> allowed)
-    : forest_(forest), allowed_(allowed), router_(forest.options()), sums_(forest.label_count()) {}
+ForestFinder::ForestFinder(const Forest& forest, const LabelScope& scope)
+    : forest_(forest), scope_(scope), router_(forest.options()), sums_(forest.known().count()) {}
 
 void ForestFinder::start(std::span<const Features> batch) {
   batch_ = batch;
@@ -142,7 +136,7 @@ void ForestFinder::top_k(std::size_t i, std::size_t k, std::vector<Scored>& foun
   if (k == 0) return;
   score(i, [&](LabelId label, float value) {  // found is a heap, worst first
     const Scored one{label, value};
-    if (open(label) && (found.size() < k || better(one, found.front()))) {
+    if (scope_.open(label) && (found.size() < k || better(one, found.front()))) {
       if (found.size() == k) {
         std::ranges::pop_heap(found, better);
         found.pop_back();
@@ -155,19 +149,18 @@ void ForestFinder::top_k(std::size_t i, std::size_t k, std::vector<Scored>& foun
   std::ranges::sort_heap(found, better);
   if (found.size() == k) return;
   const std::size_t scored = found.size();
-  for (LabelId label = 0; label < forest_.label_count() && found.size() < k; ++label) {
+  for (LabelId label = 0; label < forest_.known().count() && found.size() < k; ++label) {
     const auto is_it = [label](const Scored& one) { return one.label == label; };
-    if (open(label) && std::none_of(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(scored), is_it))
+    if (scope_.open(label) && std::none_of(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(scored), is_it))
       found.push_back({label, 0.0F});
   }
 }
 
-void ForestFinder::above_threshold(std::size_t i, std::span<const float> thresholds, std::vector<Scored>& found) {
+void ForestFinder::above_threshold(std::size_t i, std::vector<Scored>& found) {
   found.clear();
   score(i, [&](LabelId label, float value) {
-    if (value >= (thresholds.size() == 1 ? thresholds[0] : thresholds[label]) && open(label))
-      found.push_back({label, value});
-    return thresholds.size() == 1 ? thresholds[0] : 0.0F;
+    if (value >= scope_.threshold(label) && scope_.open(label)) found.push_back({label, value});
+    return scope_.lowest_threshold();
   });
 }
 

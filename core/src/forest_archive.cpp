@@ -32,9 +32,10 @@ void check_children(const ForestTree& tree, std::uint32_t children, const std::s
 
 void Forest::save(ArrayWriter& out, bool for_prediction) const {
   auto counters = out.u64("counters", 2);
-  counters[0] = label_count();
+  counters[0] = known_.count();
   counters[1] = examples_seen_;
-  std::ranges::copy(known_, out.bytes("label.known", known_.size()).begin());
+  auto flags = out.bytes("label.known", known_.count());
+  for (LabelId label = 0; label < known_.count(); ++label) flags[label] = known_.has(label) ? 1 : 0;
   save_structure(out);
   std::size_t nodes = 0;
   std::size_t entries = 0;
@@ -135,7 +136,10 @@ Forest::Forest(const ForestOptions& options, const ArrayReader& saved, bool borr
       "array 'counters' must hold the number of labels, as in 'label.known', and the number of examples");
   require(std::ranges::all_of(known, [](std::uint8_t flag) { return flag <= 1; }),
           "array 'label.known' must hold 0 or 1");
-  known_.assign(known.begin(), known.end());
+  known_ = KnownLabels(static_cast<LabelId>(known.size()));
+  for (LabelId label = 0; label < known.size(); ++label) {
+    if (known[label] != 0) known_.see(label);
+  }
   examples_seen_ = counters[1];
 
   const auto sizes = saved.u32("tree.nodes");
@@ -164,7 +168,7 @@ Forest::Forest(const ForestOptions& options, const ArrayReader& saved, bool borr
       const auto leaf_shares = shares.take(histogram_sizes[v]);
       require(node.is_leaf() || leaf_labels.empty(), where, "an inner node has a histogram");
       require(std::ranges::adjacent_find(leaf_labels, std::greater_equal<>()) == leaf_labels.end() &&
-                  (leaf_labels.empty() || leaf_labels.back() < label_count()),
+                  (leaf_labels.empty() || leaf_labels.back() < known_.count()),
               where, "a leaf's labels do not increase, or do not exist");
       require(std::ranges::all_of(leaf_shares, in_unit_range), where, "a label's share is not between 0 and 1");
       if (!check_only) {
@@ -192,7 +196,7 @@ Forest::Forest(const ForestOptions& options, const ArrayReader& saved, bool borr
   block_sizes.finish();
   features.finish();
   weights.finish();
-  if (options_.tail_weight > 0.0) centroids_ = LabelCentroids(saved, label_count(), check_only);
+  if (options_.tail_weight > 0.0) centroids_ = LabelCentroids(saved, known_.count(), check_only);
   if (!borrow) load_statistics(saved);
 }
 

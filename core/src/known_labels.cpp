@@ -44,7 +44,7 @@ std::vector<LabelId> KnownLabels::there() const {
 }
 
 LabelScope::LabelScope(const KnownLabels& known, std::span<const LabelId> allowed)
-    : known_(known), restricted_(true), allowed_(known.count()) {
+    : known_(known), count_(known.count()), restricted_(true), allowed_(known.count()) {
   for (const LabelId label : allowed) {
     if (label < allowed_.size()) allowed_[label] = 1;
   }
@@ -53,11 +53,6 @@ LabelScope::LabelScope(const KnownLabels& known, std::span<const LabelId> allowe
 void LabelScope::set_thresholds(std::span<const float> thresholds) {
   thresholds_.assign(thresholds.begin(), thresholds.end());
   lowest_ = thresholds.empty() ? std::numeric_limits<float>::infinity() : std::ranges::min(thresholds);
-}
-
-float LabelScope::threshold(LabelId label) const {
-  if (thresholds_.size() == 1) return thresholds_[0];
-  return label < thresholds_.size() ? thresholds_[label] : std::numeric_limits<float>::infinity();
 }
 
 }  // namespace labelgrove

@@ -74,7 +74,8 @@ MemoryArchive saved(const Forest& forest, bool for_prediction = false) {
 std::vector<std::vector<Scored>> answers(const Forest& forest, const Data& data) {
   std::vector<Features> batch;
   for (const Example& example : data.x) batch.push_back(example.view());
-  ForestFinder finder(forest, {});
+  const LabelScope scope(forest.known());
+  ForestFinder finder(forest, scope);
   finder.start(batch);
   std::vector<std::vector<Scored>> all(batch.size());
   for (std::size_t i = 0; i < batch.size(); ++i) finder.top_k(i, 4, all[i]);
@@ -115,14 +116,14 @@ TEST("forest: predicts the same after loading, whole or for prediction") {
   for (const ForestOptions& options : ways) {
     Forest forest(options);
     forest.grow(data.view(), 1);
-    forest.remove_labels(std::vector<LabelId>{3});
+    forest.known().remove(std::vector<LabelId>{3});
     const MemoryArchive whole = saved(forest);
     const MemoryArchive short_one = saved(forest, true);
     const Forest loaded(options, whole, false);
     const Forest borrowed(options, short_one, true);
     CHECK(saved(loaded) == whole);
     CHECK(saved(borrowed, true) == short_one);
-    CHECK(loaded.can_learn() && !borrowed.can_learn() && !loaded.knows(3));
+    CHECK(loaded.can_learn() && !borrowed.can_learn() && !loaded.known().has(3));
     CHECK(same(answers(loaded, others), answers(forest, others)));
     CHECK(same(answers(borrowed, others), answers(forest, others)));
   }

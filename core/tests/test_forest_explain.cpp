@@ -55,7 +55,8 @@ TEST("forest explain: steps lead from the roots to the leaves used by prediction
     }
     forks += routes.leaves.size() - forest.trees().size();
     const Features view = example.view();
-    ForestFinder finder(forest, {});
+    const LabelScope scope(forest.known());
+    ForestFinder finder(forest, scope);
     finder.start({&view, 1});
     CHECK_EQ(finder.stats(0).depth, deepest);
   }

@@ -118,9 +118,11 @@ def test_saved_for_prediction_it_predicts_the_same(policy: str, learner: str) ->
     for arguments in [(9, 0, None, 1), (3, 2, None, 2), (4, 0, np.arange(7, dtype=np.uint32), 1)]:
         pairs = zip(engine.top_k(*asked, *arguments), lean.top_k(*asked, *arguments), strict=True)
         assert all(mine.tobytes() == theirs.tobytes() for mine, theirs in pairs)
-    cut = np.full(1, 0.05, np.float32), None, 1
+    cut = np.full(1, 0.05, np.float32)
     pairs = zip(
-        engine.above_threshold(*asked, *cut), lean.above_threshold(*asked, *cut), strict=True
+        engine.above_threshold(*asked, engine.scope(cut), 1),
+        lean.above_threshold(*asked, lean.scope(cut), 1),
+        strict=True,
     )
     assert all(mine.tobytes() == theirs.tobytes() for mine, theirs in pairs)
     assert not lean.can_learn

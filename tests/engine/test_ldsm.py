@@ -109,7 +109,7 @@ def test_scores_are_the_mean_of_the_leaves_shares(
     given_rows = rows([engine_example(e.x, ()) for e in others])
     labels, scores, *_ = engine.top_k(*given_rows, 7, 0, None, 1)
     ends, found, found_scores, *_ = engine.above_threshold(
-        *given_rows, np.array([0.25], np.float32), None, 2
+        *given_rows, engine.scope(np.array([0.25], np.float32)), 2
     )
     for i, other in enumerate(others):
         expected = predict(trees, other.x, share)

@@ -371,7 +371,7 @@ def test_same_probabilities(learner: str) -> None:
     for f in range(14):
         x = instance({f: 1.0, (f * 5) % 12: -0.5, 1000: 0.2})
         indptr, labels, scores, *_ = twin.engine.above_threshold(
-            *rows([example(x, [])]), np.zeros(1, np.float32), None, 1
+            *rows([example(x, [])]), twin.engine.scope(np.zeros(1, np.float32)), 1
         )
         twin_eta = {v: twin.H[v].probability(x) for v in twin.tree.nodes()}
         expected = dict(search.exhaustive(twin.tree, twin_eta.__getitem__))

@@ -61,7 +61,7 @@ class Twin:
     def mean(self, x: tuple[Array, ...], labels: int) -> Array:
         total = np.zeros(labels, np.float32)
         for tree in self.trees:
-            _, found, scores, *_ = tree.above_threshold(*x, EVERYTHING, None, 1)
+            _, found, scores, *_ = tree.above_threshold(*x, tree.scope(EVERYTHING), 1)
             total[found] += scores
         return total / np.float32(len(self.trees))
 

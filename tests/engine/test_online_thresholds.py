@@ -52,7 +52,9 @@ def one_by_one(given_options: dict[str, Any], events: list[Event]) -> tuple[_cor
             x = example(event.x, ())
             labels = book.ids_of(event.names)
             if _core.draw(seed, ASKING, engine.examples_seen, 0) % every == 0:
-                _, found, scores, *_ = engine.above_threshold(*rows([x]), EVERYTHING, None, 1)
+                _, found, scores, *_ = engine.above_threshold(
+                    *rows([x]), engine.scope(EVERYTHING), 1
+                )
                 width = max([ofo.n_labels, *(j + 1 for j in [*labels, *found.tolist()])])
                 Y = csr_array((np.ones(len(labels)), ([0] * len(labels), labels)), shape=(1, width))
                 estimates = csr_array((scores, ([0] * len(found), found)), shape=(1, width))

@@ -113,8 +113,8 @@ def top_k(
 def above(
     case: Case, thresholds: Sequence[float], allowed: Sequence[int] | None
 ) -> tuple[Any, int, int, int]:
-    cut = np.array(thresholds, np.float32)
-    indptr, labels, scores, costs = case.engine.above_threshold(*NO_FEATURES, cut, ids(allowed), 1)
+    scope = case.engine.scope(np.array(thresholds, np.float32), ids(allowed))
+    indptr, labels, scores, costs = case.engine.above_threshold(*NO_FEATURES, scope, 1)
     assert indptr.tolist() == [0, len(labels)]
     evaluated, depth, blocks, _ = costs[0].tolist()
     return ranked(labels, scores), evaluated, depth, blocks
@@ -215,7 +215,7 @@ def test_searches_agree_on_a_model_that_was_learnt(policy: str, learner: str) ->
     asked = [Example((f, f + 1 + f % 3, 40), (1.0, rng.random(), 1.0)) for f in range(12)]
     given = rows([*asked, Example((), ())])
     every, scores, *_ = engine.top_k(*given, len(alive) + 3, 0, None, 1)
-    indptr, *found = engine.above_threshold(*given, np.zeros(1, np.float32), None, 1)[:3]
+    indptr, *found = engine.above_threshold(*given, engine.scope(np.zeros(1, np.float32)), 1)[:3]
     beam = engine.top_k(*given, 5, 1000, None, 1)[:2]
     for i in range(len(asked) + 1):
         ranking = ranked(every[i], scores[i])

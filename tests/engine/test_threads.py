@@ -94,9 +94,9 @@ def test_same_answers_for_any_threads(threads: int) -> None:
         alone = engine.top_k(*given, 5, 0, None, 1)
         many = engine.top_k(*given, 5, 0, None, threads)
         assert [a.tobytes() for a in alone] == [a.tobytes() for a in many]
-        cut = np.array([0.02], np.float32)
-        alone = engine.above_threshold(*given, cut, None, 1)
-        many = engine.above_threshold(*given, cut, None, threads)
+        scope = engine.scope(np.array([0.02], np.float32))
+        alone = engine.above_threshold(*given, scope, 1)
+        many = engine.above_threshold(*given, scope, threads)
         assert [a.tobytes() for a in alone] == [a.tobytes() for a in many]
         assert len(alone[1]) > 100
 

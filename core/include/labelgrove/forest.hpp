@@ -13,6 +13,7 @@
 #include "labelgrove/base.hpp"
 #include "labelgrove/forest_router.hpp"
 #include "labelgrove/forest_tree.hpp"
+#include "labelgrove/known_labels.hpp"
 #include "labelgrove/label_centroids.hpp"
 #include "labelgrove/search.hpp"
 
@@ -35,16 +36,13 @@ class Forest {
 
   // Grows all trees. The result does not depend on the number of threads. REQUIRES: the forest is empty.
   void grow(const ForestExamples& data, unsigned threads);
-  // Excludes these labels from all later results.
-  void remove_labels(std::span<const LabelId> labels);
 
   bool can_learn() const { return !borrowed_; }
   bool usable() const { return true; }
   const ForestOptions& options() const { return options_; }
   std::uint64_t examples_seen() const { return examples_seen_; }
-  // All labels are below it.
-  LabelId label_count() const { return static_cast<LabelId>(known_.size()); }
-  bool knows(LabelId label) const { return label < known_.size() && known_[label] != 0; }
+  const KnownLabels& known() const { return known_; }
+  KnownLabels& known() { return known_; }
   std::span<const ForestTree> trees() const { return trees_; }
   const LabelCentroids& centroids() const { return centroids_; }
 
@@ -60,8 +58,8 @@ class Forest {
 
   ForestOptions options_;
   std::vector<ForestTree> trees_;
-  LabelCentroids centroids_;         // of all labels, if tail_weight > 0
-  std::vector<std::uint8_t> known_;  // by label: whether an example had it and it was not removed
+  LabelCentroids centroids_;  // of all labels, if tail_weight > 0
+  KnownLabels known_;
   std::uint64_t examples_seen_ = 0;
   bool borrowed_ = false;
 };
@@ -70,22 +68,19 @@ class Forest {
 // thread-safe: use one for each thread.
 class ForestFinder {
  public:
-  // `allowed`, by label, restricts the results; empty allows all.
-  ForestFinder(const Forest& forest, std::span<const std::uint8_t> allowed);
+  ForestFinder(const Forest& forest, const LabelScope& scope);
 
   // Routes a batch of examples, which the other methods refer to by index. The examples must outlive the batch.
   void start(std::span<const Features> batch);
 
   void top_k(std::size_t i, std::size_t k, std::vector<Scored>& found);
-  // All labels with a positive score that reaches their threshold; `thresholds` holds one for all labels, or one by
-  // label.
-  void above_threshold(std::size_t i, std::span<const float> thresholds, std::vector<Scored>& found);
+  // All labels with a positive score that reaches their threshold.
+  void above_threshold(std::size_t i, std::vector<Scored>& found);
 
   // The number of hyperplanes evaluated in all trees, and the depth of the deepest leaf.
   SearchStats stats(std::size_t i) const { return {router_.classifiers(i), router_.ways(i).depth}; }
 
  private:
-  bool open(LabelId label) const { return forest_.knows(label) && (allowed_.empty() || allowed_[label] != 0); }
   // Calls take(label, score) for the labels in the leaves of the i-th example, in any order; take returns the smallest
   // score that is still of interest.
   template <typename Take>
@@ -94,7 +89,7 @@ class ForestFinder {
   float mixed(std::size_t i, LabelId label, float share) const;
 
   const Forest& forest_;
-  std::span<const std::uint8_t> allowed_;
+  const LabelScope& scope_;
   std::span<const Features> batch_;
   ForestRouter router_;
   std::vector<double> squares_;  // by example: |x|^2, if there are centroids

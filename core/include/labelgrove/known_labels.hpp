@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -13,6 +14,8 @@ namespace labelgrove {
 class KnownLabels {
  public:
   KnownLabels() = default;
+  // Labels below `count`, none of them seen yet.
+  explicit KnownLabels(LabelId count) : states_(count, State::unknown) {}
   // Loads what save() wrote for `count` labels. Throws std::invalid_argument if it is damaged.
   KnownLabels(const ArrayReader& saved, std::uint64_t count);
   void save(ArrayWriter& out) const;
@@ -37,21 +40,28 @@ class KnownLabels {
   std::vector<State> states_;  // by label
 };
 
-// The labels that may be returned, and their thresholds.
+// The labels that may be returned, and their thresholds. REQUIRES: outlived by the known labels, whose number must not
+// grow while some are allowed or have thresholds (see fits()).
 class LabelScope {
  public:
-  explicit LabelScope(const KnownLabels& known) : known_(known) {}
+  explicit LabelScope(const KnownLabels& known) : known_(known), count_(known.count()) {}
   // Only the labels given.
   LabelScope(const KnownLabels& known, std::span<const LabelId> allowed);
   // One threshold for all labels, or one by label; a label without a threshold is never returned.
   void set_thresholds(std::span<const float> thresholds);
 
   bool open(LabelId label) const { return known_.has(label) && (!restricted_ || allowed_[label] != 0); }
-  float threshold(LabelId label) const;
+  float threshold(LabelId label) const {
+    if (thresholds_.size() == 1) return thresholds_[0];
+    return label < thresholds_.size() ? thresholds_[label] : std::numeric_limits<float>::infinity();
+  }
   float lowest_threshold() const { return lowest_; }
+  // Whether the scope was made for these labels, and none has been added since.
+  bool fits(const KnownLabels& known) const { return &known == &known_ && known.count() == count_; }
 
  private:
   const KnownLabels& known_;
+  LabelId count_;
   bool restricted_ = false;
   std::vector<std::uint8_t> allowed_;  // by label
   std::vector<float> thresholds_;

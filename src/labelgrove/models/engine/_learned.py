@@ -68,8 +68,7 @@ class Engine(Protocol):
         indptr: Pointers,
         ids: Ids,
         values: Floats,
-        thresholds: Floats,
-        allowed: Ids | None,
+        scope: Any,
         threads: int,
     ) -> tuple[Any, ...]:
         """Return row ends (n + 1,), labels, scores, and costs (n, 4) as in `top_k`."""
@@ -79,13 +78,11 @@ class Engine(Protocol):
     ) -> dict[str, npt.NDArray[Any]]:
         """Return the terms of one label's score for one row."""
 
-    def prepare_thresholds(self, thresholds: Floats) -> Any:
-        """Return thresholds by label id, with everything that a search derives from them."""
+    def scope(self, thresholds: Floats, allowed: Ids | None = None) -> Any:
+        """Return labels that may be found and one threshold, or one for each label id.
 
-    def above_prepared(
-        self, indptr: Pointers, ids: Ids, values: Floats, thresholds: Any, threads: int
-    ) -> tuple[Any, ...]:
-        """Same as `above_threshold`, for thresholds from `prepare_thresholds` in this state."""
+        It serves any number of searches until the engine changes.
+        """
 
     def labels(self) -> Ids:
         """Return all labels that may be predicted, in increasing order."""
@@ -156,10 +153,10 @@ OptionsT_co = TypeVar("OptionsT_co", bound=Options, covariant=True)
 EngineT_co = TypeVar("EngineT_co", bound=Engine, covariant=True)
 
 
-class Prepared(NamedTuple):
-    """Thresholds in the engine's form, and the model state that they belong to."""
+class TunedScope(NamedTuple):
+    """The scope of `predict`, and the model state that it belongs to."""
 
-    thresholds: Any
+    scope: Any
     engine: Any
     tuned: Thresholds | None
     state: tuple[int, ...]
@@ -194,8 +191,8 @@ class Learned(Generic[OptionsT_co, EngineT_co]):
         Thresholds of `predict` by label id, if any were set; later labels use the default.
     compaction : CompactionReport or None
         Report of a compact model.
-    prepared : Prepared or None
-        The latest thresholds of `predict` in the engine's form.
+    scope : TunedScope or None
+        The latest one of `predict`.
     """
 
     engine: EngineT_co
@@ -210,7 +207,7 @@ class Learned(Generic[OptionsT_co, EngineT_co]):
     column_names: npt.NDArray[Any] | None = None
     tuned: Thresholds | None = None
     compaction: CompactionReport | None = None
-    prepared: Prepared | None = field(default=None, init=False, repr=False, compare=False)
+    scope: TunedScope | None = field(default=None, init=False, repr=False, compare=False)
 
     def copy_around(self, engine: Any) -> Any:
         """Return a copy of everything but the engine, around another engine of these labels."""

@@ -17,7 +17,7 @@ from labelgrove._targets import Targets, parse_targets
 from labelgrove._validation import Rows, require_same_length
 from labelgrove.models.engine._learned import MISSING, AnyLearned
 from labelgrove.models.engine._staged import first_stage, keeps_ranking
-from labelgrove.models.engine._tuned import prepared_thresholds
+from labelgrove.models.engine._tuned import tuned_scope
 
 DENSE_LIMIT = 2**30
 """Largest dense result in bytes; for more, the caller must request a sparse result."""
@@ -90,15 +90,8 @@ def estimates(
     learned: AnyLearned, rows: Rows, threshold: Any, n_jobs: int | None, *, labels: Any = None
 ) -> tuple[sp.csr_array, SearchStats]:
     """Return all probabilities that reach a threshold, one column per class, and costs."""
-    cut, allowed, threads = (
-        learned.thresholds(threshold),
-        learned.allowed(labels),
-        thread_count(n_jobs),
-    )
-    search = learned.engine.above_threshold
-    indptr, ids, scores, costs = _in_parts(
-        rows, lambda part: search(*part.arrays, cut, allowed, threads), ends=True
-    )
+    scope = learned.engine.scope(learned.thresholds(threshold), learned.allowed(labels))
+    indptr, ids, scores, costs = _found_within(learned, rows, scope, n_jobs)
     return found_to_csr(indptr, ids, scores, *learned.columns()), SearchStats(*costs.T)
 
 
@@ -109,11 +102,10 @@ def indicator_of(
 
     The result is sparse (int8), unless the targets were dense.
     """
-    threads, tuned = thread_count(n_jobs), prepared_thresholds(learned)
-    if tuned is None:
-        tuned = learned.engine.prepare_thresholds(learned.thresholds(otherwise))
-    search = learned.engine.above_prepared
-    indptr, ids, *_ = _in_parts(rows, lambda part: search(*part.arrays, tuned, threads), ends=True)
+    scope = tuned_scope(learned)
+    if scope is None:
+        scope = learned.engine.scope(learned.thresholds(otherwise))
+    indptr, ids, *_ = _found_within(learned, rows, scope, n_jobs)
     found = found_to_csr(indptr, ids, np.ones(len(ids), np.int8), *learned.columns())
     return found.toarray().astype(np.int64) if learned.dense else found
 
@@ -161,6 +153,14 @@ def all_estimates(
     totals = dense.sum(axis=1, keepdims=True)
     even = np.full_like(dense, 1 / max(n_classes, 1))
     return np.divide(dense, totals, out=even, where=totals > 0), stats
+
+
+def _found_within(
+    learned: AnyLearned, rows: Rows, scope: Any, n_jobs: int | None
+) -> tuple[Any, ...]:
+    """Return row ends, ids, scores and costs of the labels that reach a scope's thresholds."""
+    search, threads = learned.engine.above_threshold, thread_count(n_jobs)
+    return _in_parts(rows, lambda part: search(*part.arrays, scope, threads), ends=True)
 
 
 def _in_parts(

@@ -8,7 +8,7 @@ stage's calibrated probabilities.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +42,12 @@ if the last prediction was near."""
 
 _BEGIN = 128
 """Number of examples before the first prediction: the first ones say nothing about later ones."""
+
+
+class _Scope(NamedTuple):
+    thresholds: Floats
+    allowed: Ids | None
+    first: Any  # of the first stage: no label outside reaches its threshold
 
 
 class StagedEngine:
@@ -263,49 +269,16 @@ class StagedEngine:
         indptr: Pointers,
         ids: Ids,
         values: Floats,
-        thresholds: Floats,
-        allowed: Ids | None,
+        scope: _Scope,
         threads: int,
     ) -> tuple[Any, ...]:
         """Return row ends (n + 1,), labels, probabilities, and costs of the searches (n, 4)."""
-        found = self.first.above_threshold(
-            indptr, ids, values, self._least(thresholds), allowed, threads
-        )
-        return self._reaching((indptr, ids, values), thresholds, allowed, threads, found)
-
-    def prepare_thresholds(self, thresholds: Floats) -> tuple[Floats, Any]:
-        """Return thresholds in the form that `above_prepared` accepts."""
-        return thresholds, self.first.prepare_thresholds(self._least(thresholds))
-
-    def above_prepared(
-        self,
-        indptr: Pointers,
-        ids: Ids,
-        values: Floats,
-        prepared: tuple[Floats, Any],
-        threads: int,
-    ) -> tuple[Any, ...]:
-        """Same as `above_threshold`, for thresholds from `prepare_thresholds` in this state."""
-        thresholds, least = prepared
-        found = self.first.above_prepared(indptr, ids, values, least, threads)
-        return self._reaching((indptr, ids, values), thresholds, None, threads, found)
-
-    def _least(self, thresholds: Floats) -> Floats:
-        """Return the first stage's thresholds that no label misses which reaches these."""
-        return self.stage.uncalibrated(thresholds) if self.stage.examples > 0 else thresholds
-
-    def _reaching(
-        self,
-        rows: tuple[Pointers, Ids, Floats],
-        thresholds: Floats,
-        allowed: Ids | None,
-        threads: int,
-        found: tuple[Any, ...],
-    ) -> tuple[Any, ...]:
-        """Keep the labels found by the first stage that reach their thresholds."""
+        rows = (indptr, ids, values)
+        found: tuple[Any, ...] = self.first.above_threshold(*rows, scope.first, threads)
         if self.stage.examples == 0:
             return found
         ends, labels, scores, costs = found
+        thresholds, allowed = scope.thresholds, scope.allowed
         row_of = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
         if not self.stage.reranks and allowed is None and len(thresholds) == 1:
             # A single threshold over all labels: every better-ranked label was found as well.
@@ -330,6 +303,12 @@ class StagedEngine:
         order = np.argsort(row_of, kind="stable")
         ends = np.searchsorted(row_of[order], np.arange(len(ends)))
         return ends.astype(np.int64), labels[order], estimates[order], costs
+
+    def scope(self, thresholds: Floats, allowed: Ids | None = None) -> _Scope:
+        """Return a scope for searches until the engine changes."""
+        trained = self.stage.examples > 0
+        least = self.stage.uncalibrated(thresholds) if trained else thresholds
+        return _Scope(thresholds, allowed, self.first.scope(least, allowed))
 
     def _reranked(
         self,

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from labelgrove import _core
 from labelgrove._errors import ModelFileError
-from labelgrove.models.engine._learned import AnyLearned, Prepared
+from labelgrove.models.engine._learned import AnyLearned, TunedScope
 from labelgrove.tuning import Thresholds
 
 FloatArray = npt.NDArray[np.float64]
@@ -19,19 +19,19 @@ FloatArray = npt.NDArray[np.float64]
 _ARRAY = "threshold.value"
 
 
-def prepared_thresholds(learned: AnyLearned) -> Any | None:
-    """Return thresholds prepared for the engine, cached for the current state, or None."""
+def tuned_scope(learned: AnyLearned) -> Any | None:
+    """Return the engine's scope for the thresholds in force, kept until either changes, or None."""
     labels, engine = learned.labels, learned.engine
     state = (engine.examples_seen, len(labels), labels.n_active, learned.n_columns)
-    kept = learned.prepared
+    kept = learned.scope
     same = kept is not None and kept.engine is engine and kept.tuned is learned.tuned
     if kept is None or not same or kept.state != state:
         values = tuned_by_class(learned)
         if values is None:
             return None
-        thresholds = engine.prepare_thresholds(learned.thresholds(values))
-        kept = learned.prepared = Prepared(thresholds, engine, learned.tuned, state)
-    return kept.thresholds
+        scope = engine.scope(learned.thresholds(values))
+        kept = learned.scope = TunedScope(scope, engine, learned.tuned, state)
+    return kept.scope
 
 
 def tuned_by_class(learned: AnyLearned) -> FloatArray | None:

@@ -171,7 +171,9 @@ def _best_labels(
         ids, scores, *_ = learned.engine.top_k(*rows.arrays, k, 0, None, 1)
         there = ids[0] != MISSING
         return ids[0][there], scores[0][there]
-    _, ids, scores, *_ = learned.engine.above_threshold(*rows.arrays, least, None, 1)
+    _, ids, scores, *_ = learned.engine.above_threshold(
+        *rows.arrays, learned.engine.scope(least), 1
+    )
     order = np.lexsort((ids, -scores))
     return ids[order], scores[order]
 
@@ -184,7 +186,7 @@ def _probability_of(learned: AnyLearned, rows: Rows, label: int) -> float:
     """
     thresholds = np.full(max(learned.engine.label_count, 2), np.inf, np.float32)
     thresholds[label] = 0.0
-    found = learned.engine.above_threshold(*rows.arrays, thresholds, None, 1)[2]
+    found = learned.engine.above_threshold(*rows.arrays, learned.engine.scope(thresholds), 1)[2]
     return float(found[0]) if len(found) else 0.0
 
 
