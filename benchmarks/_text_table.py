@@ -27,6 +27,20 @@ def _row(subject: str, row: dict[str, Any]) -> list[object]:
     ]
 
 
+def folds(found: Results) -> str:
+    """P@1 and P@5 of both front ends in cross-validation, and their difference."""
+    header = ["data", "texts", "learner", "default P@1/5", "tf-idf, letters P@1/5"]
+    header += ["difference of P@1", "of P@5"]
+    rows: list[list[object]] = []
+    for result in found:
+        for row in result["rows"]:
+            ours, theirs = ("/".join(f"{x:.1f}" for x in row[name]) for name in ("ours", "theirs"))
+            gains = [f"{g:+.1f} ± {e:.1f}" for g, e in zip(row["gain"], row["error"], strict=True)]
+            subject = [result["subject"], f"{row['texts']:,}", row["learner"]]
+            rows.append([*subject, ours, theirs, *gains])
+    return table(header, rows)
+
+
 def text_speed(found: Results) -> str:
     """Time of front ends, and their speed-up over scikit-learn's."""
     header = ["data", "front end", "wall s", "processor s", "speed-up over scikit-learn"]

@@ -59,6 +59,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "names": _tables.names,
     "text": _text_table.text,
     "service": _service_table.service,
+    "folds": _text_table.folds,
     "text_speed": _text_table.text_speed,
     "training": _text_table.training,
     "embedding": _embedding_table.embedding,

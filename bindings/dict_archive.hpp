@@ -6,7 +6,9 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "arrays.hpp"
 #include "labelgrove/archive.hpp"
@@ -14,64 +16,35 @@
 
 namespace labelgrove::bindings {
 
+inline nb::str key(std::string_view name) { return nb::str(name.data(), name.size()); }
+
 class DictWriter final : public ArrayWriter {
  public:
   // With an engine, large arrays are `StreamedArray`s or views of its memory; both keep the engine alive.
   explicit DictWriter(nb::dict& out, nb::object streamed_engine = nb::none())
       : out_(out), streamed_engine_(std::move(streamed_engine)) {}
-  std::span<std::uint8_t> bytes(std::string_view name, std::size_t size) override {
-    return make<std::uint8_t>(name, size);
+  void make(std::string_view name, std::size_t size, Space& space) override {
+    const auto allocate = [&]<typename T>(std::span<T>& numbers) {
+      auto array = make_array<T>({size});
+      out_[key(name)] = array;
+      numbers = {array.data(), size};
+    };
+    std::visit(allocate, space);
   }
-  std::span<std::uint32_t> u32(std::string_view name, std::size_t size) override {
-    return make<std::uint32_t>(name, size);
+  void stream(std::string_view name, std::size_t size, AnySource source) override {
+    StreamedArray array{streamed_engine_, size, std::move(source)};
+    if (streamed_engine_.is_none()) out_[key(name)] = array.whole();
+    else out_[key(name)] = nb::cast(std::move(array));
   }
-  std::span<std::uint64_t> u64(std::string_view name, std::size_t size) override {
-    return make<std::uint64_t>(name, size);
+  void lend(std::string_view name, Lent array) override {
+    if (streamed_engine_.is_none()) return ArrayWriter::lend(name, array);
+    const auto put = [&]<typename T>(std::span<const T> numbers) {
+      out_[key(name)] = nb::ndarray<const T, nb::numpy>(numbers.data(), {numbers.size()}, streamed_engine_);
+    };
+    std::visit(put, array);
   }
-  std::span<float> f32(std::string_view name, std::size_t size) override { return make<float>(name, size); }
-  std::span<double> f64(std::string_view name, std::size_t size) override { return make<double>(name, size); }
-  void bytes(std::string_view name, std::size_t size, Source<std::uint8_t> source) override {
-    put(name, size, std::move(source));
-  }
-  void u32(std::string_view name, std::size_t size, Source<std::uint32_t> source) override {
-    put(name, size, std::move(source));
-  }
-  void u64(std::string_view name, std::size_t size, Source<std::uint64_t> source) override {
-    put(name, size, std::move(source));
-  }
-  void f32(std::string_view name, std::size_t size, Source<float> source) override {
-    put(name, size, std::move(source));
-  }
-  void f64(std::string_view name, std::size_t size, Source<double> source) override {
-    put(name, size, std::move(source));
-  }
-  void bf16(std::string_view name, std::size_t size, Source<BFloat16> source) override {
-    put(name, size, std::move(source));
-  }
-  void lend(std::string_view name, std::span<const std::uint8_t> array) override { put(name, array); }
-  void lend(std::string_view name, std::span<const std::uint32_t> array) override { put(name, array); }
-  void lend(std::string_view name, std::span<const float> array) override { put(name, array); }
 
  private:
-  template <typename T>
-  std::span<T> make(std::string_view name, std::size_t size) {
-    auto array = make_array<T>({size});
-    out_[nb::str(name.data(), name.size())] = array;
-    return {array.data(), size};
-  }
-  template <typename T>
-  void put(std::string_view name, std::size_t size, Source<T> source) {
-    StreamedArray array{streamed_engine_, size, std::move(source)};
-    const nb::str key(name.data(), name.size());
-    if (streamed_engine_.is_none()) out_[key] = array.whole();
-    else out_[key] = nb::cast(std::move(array));
-  }
-  template <typename T>
-  void put(std::string_view name, std::span<const T> array) {
-    if (streamed_engine_.is_none()) return ArrayWriter::lend(name, array);
-    using Lent = nb::ndarray<const T, nb::numpy>;
-    out_[nb::str(name.data(), name.size())] = Lent(array.data(), {array.size()}, streamed_engine_);
-  }
   nb::dict& out_;
   nb::object streamed_engine_;
 };
@@ -79,15 +52,9 @@ class DictWriter final : public ArrayWriter {
 class DictReader final : public ArrayReader {
  public:
   explicit DictReader(const nb::dict& in, nb::object let_go = nb::none()) : in_(in), let_go_(std::move(let_go)) {}
-  bool has(std::string_view name) const override { return in_.contains(nb::str(name.data(), name.size())); }
-  std::span<const std::uint8_t> bytes(std::string_view name) const override { return get<std::uint8_t>(name); }
-  std::span<const std::uint32_t> u32(std::string_view name) const override { return get<std::uint32_t>(name); }
-  std::span<const std::uint64_t> u64(std::string_view name) const override { return get<std::uint64_t>(name); }
-  std::span<const float> f32(std::string_view name) const override { return get<float>(name); }
-  std::span<const double> f64(std::string_view name) const override { return get<double>(name); }
-  std::span<const BFloat16> bf16(std::string_view name) const override {
-    const auto bits = get<std::uint16_t>(name);
-    return {reinterpret_cast<const BFloat16*>(bits.data()), bits.size()};
+  bool has(std::string_view name) const override { return in_.contains(key(name)); }
+  void find(std::string_view name, Array& array) const override {
+    std::visit([&]<typename T>(std::span<const T>& numbers) { numbers = get<T>(name); }, array);
   }
   void let_go() const override {
     if (!let_go_.is_none()) let_go_();
@@ -96,17 +63,21 @@ class DictReader final : public ArrayReader {
  private:
   template <typename T>
   std::span<const T> get(std::string_view name) const {
-    const nb::str key(name.data(), name.size());
-    In<T> array;
-    if (!in_.contains(key) || !nb::try_cast(in_[key], array, false)) {
-      throw std::invalid_argument("array '" + std::string(name) + "' is missing or of the wrong type");
+    if constexpr (std::is_same_v<T, BFloat16>) {  // NumPy has no such type, so it holds the bits
+      const auto bits = get<std::uint16_t>(name);
+      return {reinterpret_cast<const BFloat16*>(bits.data()), bits.size()};
+    } else {
+      In<T> array;
+      if (!has(name) || !nb::try_cast(in_[key(name)], array, false)) {
+        throw std::invalid_argument("array '" + std::string(name) + "' is missing or of the wrong type");
+      }
+      if (array.size() == 0)
+        return {};  // exempt from the check of alignment: pickle has one address for all empty arrays
+      if (reinterpret_cast<std::uintptr_t>(array.data()) % alignof(T) != 0) {
+        throw std::invalid_argument("array '" + std::string(name) + "' is not aligned to its type");
+      }
+      return view(array);
     }
-    if (array.size() == 0)
-      return {};  // exempt from the check of alignment: pickle has one address for all empty arrays
-    if (reinterpret_cast<std::uintptr_t>(array.data()) % alignof(T) != 0) {
-      throw std::invalid_argument("array '" + std::string(name) + "' is not aligned to its type");
-    }
-    return view(array);
   }
   const nb::dict& in_;
   nb::object let_go_;

@@ -14,13 +14,11 @@ namespace labelgrove::bindings {
 
 // It produces the engine's current state: the engine must not change meanwhile.
 struct StreamedArray {
-  using Numbers = std::variant<Source<std::uint8_t>, Source<std::uint32_t>, Source<std::uint64_t>, Source<float>,
-                               Source<double>, Source<BFloat16>>;
   static constexpr std::size_t kPiece = std::size_t{1} << 18;  // numbers
 
   nb::object engine;
   std::size_t size = 0;
-  Numbers numbers;
+  ArrayWriter::AnySource numbers;
 
   // NumPy has no bfloat16, so it gets the bits.
   const char* type() const {
@@ -31,7 +29,7 @@ struct StreamedArray {
     return std::visit([this]<typename T>(const Source<T>&) { return size * sizeof(T); }, numbers);
   }
   // The next piece; None after the last.
-  static nb::object next(Numbers& from) {
+  static nb::object next(ArrayWriter::AnySource& from) {
     return std::visit(
         [](auto& source) {
           auto piece = empty(source);

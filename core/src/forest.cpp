@@ -148,11 +148,11 @@ void ForestFinder::top_k(std::size_t i, std::size_t k, std::vector<Scored>& foun
   });
   std::ranges::sort_heap(found, better);
   if (found.size() == k) return;
-  const std::size_t scored = found.size();
+  std::vector<LabelId> scored;
+  for (const Scored& one : found) scored.push_back(one.label);
+  std::ranges::sort(scored);
   for (LabelId label = 0; label < forest_.known().count() && found.size() < k; ++label) {
-    const auto is_it = [label](const Scored& one) { return one.label == label; };
-    if (scope_.open(label) && std::none_of(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(scored), is_it))
-      found.push_back({label, 0.0F});
+    if (scope_.open(label) && !std::ranges::binary_search(scored, label)) found.push_back({label, 0.0F});
   }
 }
 

@@ -40,34 +40,11 @@ constexpr std::string_view kBatch = "batch.";
 class PrefixedWriter final : public ArrayWriter {
  public:
   PrefixedWriter(ArrayWriter& out, std::string_view prefix) : out_(out), prefix_(prefix) {}
-  std::span<std::uint8_t> bytes(std::string_view name, std::size_t size) override {
-    return out_.bytes(named(name), size);
+  void make(std::string_view name, std::size_t size, Space& space) override { out_.make(named(name), size, space); }
+  void stream(std::string_view name, std::size_t size, AnySource source) override {
+    out_.stream(named(name), size, std::move(source));
   }
-  std::span<std::uint32_t> u32(std::string_view name, std::size_t size) override { return out_.u32(named(name), size); }
-  std::span<std::uint64_t> u64(std::string_view name, std::size_t size) override { return out_.u64(named(name), size); }
-  std::span<float> f32(std::string_view name, std::size_t size) override { return out_.f32(named(name), size); }
-  std::span<double> f64(std::string_view name, std::size_t size) override { return out_.f64(named(name), size); }
-  void bytes(std::string_view name, std::size_t size, Source<std::uint8_t> source) override {
-    out_.bytes(named(name), size, std::move(source));
-  }
-  void u32(std::string_view name, std::size_t size, Source<std::uint32_t> source) override {
-    out_.u32(named(name), size, std::move(source));
-  }
-  void u64(std::string_view name, std::size_t size, Source<std::uint64_t> source) override {
-    out_.u64(named(name), size, std::move(source));
-  }
-  void f32(std::string_view name, std::size_t size, Source<float> source) override {
-    out_.f32(named(name), size, std::move(source));
-  }
-  void f64(std::string_view name, std::size_t size, Source<double> source) override {
-    out_.f64(named(name), size, std::move(source));
-  }
-  void bf16(std::string_view name, std::size_t size, Source<BFloat16> source) override {
-    out_.bf16(named(name), size, std::move(source));
-  }
-  void lend(std::string_view name, std::span<const std::uint8_t> array) override { out_.lend(named(name), array); }
-  void lend(std::string_view name, std::span<const std::uint32_t> array) override { out_.lend(named(name), array); }
-  void lend(std::string_view name, std::span<const float> array) override { out_.lend(named(name), array); }
+  void lend(std::string_view name, Lent array) override { out_.lend(named(name), array); }
 
  private:
   std::string named(std::string_view name) const { return prefix_ + std::string(name); }
@@ -80,12 +57,7 @@ class PrefixedReader final : public ArrayReader {
  public:
   PrefixedReader(const ArrayReader& saved, std::string_view prefix) : saved_(saved), prefix_(prefix) {}
   bool has(std::string_view name) const override { return saved_.has(named(name)); }
-  std::span<const std::uint8_t> bytes(std::string_view name) const override { return saved_.bytes(named(name)); }
-  std::span<const std::uint32_t> u32(std::string_view name) const override { return saved_.u32(named(name)); }
-  std::span<const std::uint64_t> u64(std::string_view name) const override { return saved_.u64(named(name)); }
-  std::span<const float> f32(std::string_view name) const override { return saved_.f32(named(name)); }
-  std::span<const double> f64(std::string_view name) const override { return saved_.f64(named(name)); }
-  std::span<const BFloat16> bf16(std::string_view name) const override { return saved_.bf16(named(name)); }
+  void find(std::string_view name, Array& array) const override { saved_.find(named(name), array); }
   void let_go() const override { saved_.let_go(); }
 
  private:

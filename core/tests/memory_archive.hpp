@@ -22,40 +22,34 @@ class MemoryArchive final : public ArrayWriter, public ArrayReader {
   using Array = std::variant<std::vector<std::uint8_t>, std::vector<std::uint32_t>, std::vector<std::uint64_t>,
                              std::vector<float>, std::vector<double>, std::vector<std::uint16_t>>;
 
-  std::span<std::uint8_t> bytes(std::string_view name, std::size_t size) override {
-    return make<std::uint8_t>(name, size);
+  void make(std::string_view name, std::size_t size, Space& space) override {
+    std::visit([&]<typename T>(std::span<T>& numbers) { numbers = added<T>(name, size); }, space);
   }
-  std::span<std::uint32_t> u32(std::string_view name, std::size_t size) override {
-    return make<std::uint32_t>(name, size);
-  }
-  std::span<std::uint64_t> u64(std::string_view name, std::size_t size) override {
-    return make<std::uint64_t>(name, size);
-  }
-  std::span<float> f32(std::string_view name, std::size_t size) override { return make<float>(name, size); }
-  std::span<double> f64(std::string_view name, std::size_t size) override { return make<double>(name, size); }
-  void bytes(std::string_view name, std::size_t size, Source<std::uint8_t> source) override {
-    take(name, size, source);
-  }
-  void u32(std::string_view name, std::size_t size, Source<std::uint32_t> source) override { take(name, size, source); }
-  void u64(std::string_view name, std::size_t size, Source<std::uint64_t> source) override { take(name, size, source); }
-  void f32(std::string_view name, std::size_t size, Source<float> source) override { take(name, size, source); }
-  void f64(std::string_view name, std::size_t size, Source<double> source) override { take(name, size, source); }
-  void bf16(std::string_view name, std::size_t size, Source<BFloat16> source) override {
-    std::vector<BFloat16> numbers;
-    while (source(numbers)) continue;
-    if (numbers.size() != size) throw std::logic_error("a source gives more or less than it was said to");
-    std::ranges::transform(numbers, make<std::uint16_t>(name, size).begin(), &BFloat16::bits);
+  void stream(std::string_view name, std::size_t size, AnySource source) override {
+    const auto take = [&]<typename T>(Source<T>& next) {
+      std::vector<T> numbers;
+      while (next(numbers)) continue;
+      if (numbers.size() != size) throw std::logic_error("a source gives more or less than it was said to");
+      if constexpr (std::is_same_v<T, BFloat16>) {
+        std::ranges::transform(numbers, added<std::uint16_t>(name, size).begin(), &BFloat16::bits);
+      } else {
+        std::ranges::copy(numbers, added<T>(name, size).begin());
+      }
+    };
+    std::visit(take, source);
   }
 
   bool has(std::string_view name) const override { return arrays_.contains(name); }
-  std::span<const std::uint8_t> bytes(std::string_view name) const override { return get<std::uint8_t>(name); }
-  std::span<const std::uint32_t> u32(std::string_view name) const override { return get<std::uint32_t>(name); }
-  std::span<const std::uint64_t> u64(std::string_view name) const override { return get<std::uint64_t>(name); }
-  std::span<const float> f32(std::string_view name) const override { return get<float>(name); }
-  std::span<const double> f64(std::string_view name) const override { return get<double>(name); }
-  std::span<const BFloat16> bf16(std::string_view name) const override {
-    const auto bits = get<std::uint16_t>(name);
-    return {reinterpret_cast<const BFloat16*>(bits.data()), bits.size()};
+  void find(std::string_view name, ArrayReader::Array& array) const override {
+    const auto get = [&]<typename T>(std::span<const T>& numbers) {
+      if constexpr (std::is_same_v<T, BFloat16>) {
+        const auto bits = stored<std::uint16_t>(name);
+        numbers = {reinterpret_cast<const BFloat16*>(bits.data()), bits.size()};
+      } else {
+        numbers = stored<T>(name);
+      }
+    };
+    std::visit(get, array);
   }
 
   std::map<std::string, Array, std::less<>>& arrays() { return arrays_; }
@@ -74,20 +68,13 @@ class MemoryArchive final : public ArrayWriter, public ArrayReader {
 
  private:
   template <typename T>
-  std::span<T> make(std::string_view name, std::size_t size) {
+  std::span<T> added(std::string_view name, std::size_t size) {
     const auto [at, is_new] = arrays_.try_emplace(std::string(name), std::vector<T>(size));
     if (!is_new) throw std::logic_error("array '" + at->first + "' is written twice");
     return std::get<std::vector<T>>(at->second);
   }
   template <typename T>
-  void take(std::string_view name, std::size_t size, const Source<T>& source) {
-    std::vector<T> numbers;
-    for (Source<T> next = source; next(numbers);) continue;
-    if (numbers.size() != size) throw std::logic_error("a source gives more or less than it was said to");
-    std::ranges::copy(numbers, make<T>(name, size).begin());
-  }
-  template <typename T>
-  std::span<const T> get(std::string_view name) const {
+  std::span<const T> stored(std::string_view name) const {
     const auto at = arrays_.find(name);
     if (at == arrays_.end() || !std::holds_alternative<std::vector<T>>(at->second)) {
       throw std::invalid_argument("array '" + std::string(name) + "' is missing or of the wrong type");

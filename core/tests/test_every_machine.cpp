@@ -159,10 +159,11 @@ std::uint64_t score_calibration() {
     calibration.add(logits, right, 0.99);
   }
   MemoryArchive archive;
-  std::ranges::copy(calibration.counts(), archive.f64("counts", calibration.counts().size()).begin());
-  std::ranges::copy(calibration.hits(), archive.f64("hits", calibration.hits().size()).begin());
+  ArrayWriter& out = archive;
+  std::ranges::copy(calibration.counts(), out.f64("counts", calibration.counts().size()).begin());
+  std::ranges::copy(calibration.hits(), out.f64("hits", calibration.hits().size()).begin());
   const std::vector<std::size_t> places{0, 1, 2, 3, 4, 5};
-  calibration.apply(logits, places, archive.f64("found", logits.size()).data());
+  calibration.apply(logits, places, out.f64("found", logits.size()).data());
   return archive.fingerprint();
 }
 

@@ -206,6 +206,7 @@ def test_a_key_makes_requests_safe_to_repeat(client: TestClient) -> None:
     answer = client.post(f"{DEMO}/examples", json=sent, headers={"Idempotency-Key": "k"})
     refused(answer, 422, "'k'")
     assert client.get(f"{DEMO}/stats").json()["head"] == 2
+    assert 'labelgrove_examples_total{project="demo"} 1.0' in client.get("/metrics").text
 
 
 def test_labels_are_listed_renamed_merged_removed_and_deprecated(client: TestClient) -> None:

@@ -187,6 +187,8 @@ def test_labels_change_their_names_and_ways(tmp_path: Path) -> None:
     change("thresholds", ThresholdValues(0.2, {"eel": 0.9}))
     cuts = project.learner.cut_offs()
     assert (cuts["eel"], cuts["fox"]) == (0.9, 0.2)
+    change("learn", Learnt("cow cow", ["cow"]))
+    assert project.learner.cut_offs()["cow"] == 0.2
     change("thresholds", ThresholdValues())
     assert project.learner.cut_offs() == {}
     project.close()

@@ -10,6 +10,7 @@
 #include <span>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "labelgrove/bfloat16.hpp"
@@ -39,48 +40,80 @@ Source<T> by_item(std::shared_ptr<const std::vector<Item>> items, Part part) {
                               std::size_t i, std::vector<T>& numbers) mutable { part((*items)[i], numbers); });
 }
 
+// The typed methods are what models call; an archive implements the virtual ones, for all types at once.
 class ArrayWriter {
  public:
+  using Space = std::variant<std::span<std::uint8_t>, std::span<std::uint32_t>, std::span<std::uint64_t>,
+                             std::span<float>, std::span<double>>;
+  using AnySource = std::variant<Source<std::uint8_t>, Source<std::uint32_t>, Source<std::uint64_t>, Source<float>,
+                                 Source<double>, Source<BFloat16>>;
+  using Lent = std::variant<std::span<const std::uint8_t>, std::span<const std::uint32_t>, std::span<const float>>;
+
   virtual ~ArrayWriter() = default;
-  // Each returns space for `size` numbers, to be filled in. It stays valid as long as the writer.
-  virtual std::span<std::uint8_t> bytes(std::string_view name, std::size_t size) = 0;
-  virtual std::span<std::uint32_t> u32(std::string_view name, std::size_t size) = 0;
-  virtual std::span<std::uint64_t> u64(std::string_view name, std::size_t size) = 0;
-  virtual std::span<float> f32(std::string_view name, std::size_t size) = 0;
-  virtual std::span<double> f64(std::string_view name, std::size_t size) = 0;
-  // For arrays that grow with the model. The source may be called later and any number of times, but only while the
-  // model does not change.
-  virtual void bytes(std::string_view name, std::size_t size, Source<std::uint8_t> source) = 0;
-  virtual void u32(std::string_view name, std::size_t size, Source<std::uint32_t> source) = 0;
-  virtual void u64(std::string_view name, std::size_t size, Source<std::uint64_t> source) = 0;
-  virtual void f32(std::string_view name, std::size_t size, Source<float> source) = 0;
-  virtual void f64(std::string_view name, std::size_t size, Source<double> source) = 0;
-  virtual void bf16(std::string_view name, std::size_t size, Source<BFloat16> source) = 0;
+  // Sets `space` to room for `size` numbers of its type.
+  virtual void make(std::string_view name, std::size_t size, Space& space) = 0;
+  // The source may be called later and any number of times, but only while the model does not change.
+  virtual void stream(std::string_view name, std::size_t size, AnySource source) = 0;
   // For arrays that live as long as the model and need no copy.
-  virtual void lend(std::string_view name, std::span<const std::uint8_t> array) {
-    std::ranges::copy(array, bytes(name, array.size()).begin());
+  virtual void lend(std::string_view name, Lent array) {
+    const auto copy = [&]<typename T>(std::span<const T> numbers) {
+      std::ranges::copy(numbers, made<T>(name, numbers.size()).begin());
+    };
+    std::visit(copy, array);
   }
-  virtual void lend(std::string_view name, std::span<const std::uint32_t> array) {
-    std::ranges::copy(array, u32(name, array.size()).begin());
+
+  // Each returns space for `size` numbers, to be filled in. It stays valid as long as the writer.
+  std::span<std::uint8_t> bytes(std::string_view name, std::size_t size) { return made<std::uint8_t>(name, size); }
+  std::span<std::uint32_t> u32(std::string_view name, std::size_t size) { return made<std::uint32_t>(name, size); }
+  std::span<std::uint64_t> u64(std::string_view name, std::size_t size) { return made<std::uint64_t>(name, size); }
+  std::span<float> f32(std::string_view name, std::size_t size) { return made<float>(name, size); }
+  std::span<double> f64(std::string_view name, std::size_t size) { return made<double>(name, size); }
+  // For arrays that grow with the model; see stream().
+  void bytes(std::string_view name, std::size_t size, Source<std::uint8_t> from) {
+    stream(name, size, std::move(from));
   }
-  virtual void lend(std::string_view name, std::span<const float> array) {
-    std::ranges::copy(array, f32(name, array.size()).begin());
+  void u32(std::string_view name, std::size_t size, Source<std::uint32_t> from) { stream(name, size, std::move(from)); }
+  void u64(std::string_view name, std::size_t size, Source<std::uint64_t> from) { stream(name, size, std::move(from)); }
+  void f32(std::string_view name, std::size_t size, Source<float> from) { stream(name, size, std::move(from)); }
+  void f64(std::string_view name, std::size_t size, Source<double> from) { stream(name, size, std::move(from)); }
+  void bf16(std::string_view name, std::size_t size, Source<BFloat16> from) { stream(name, size, std::move(from)); }
+
+ private:
+  template <typename T>
+  std::span<T> made(std::string_view name, std::size_t size) {
+    Space space = std::span<T>();
+    make(name, size, space);
+    return std::get<std::span<T>>(space);
   }
 };
 
 class ArrayReader {
  public:
+  using Array =
+      std::variant<std::span<const std::uint8_t>, std::span<const std::uint32_t>, std::span<const std::uint64_t>,
+                   std::span<const float>, std::span<const double>, std::span<const BFloat16>>;
+
   virtual ~ArrayReader() = default;
   virtual bool has(std::string_view name) const = 0;
-  // Each throws std::invalid_argument if there is no array of that name and type.
-  virtual std::span<const std::uint8_t> bytes(std::string_view name) const = 0;
-  virtual std::span<const std::uint32_t> u32(std::string_view name) const = 0;
-  virtual std::span<const std::uint64_t> u64(std::string_view name) const = 0;
-  virtual std::span<const float> f32(std::string_view name) const = 0;
-  virtual std::span<const double> f64(std::string_view name) const = 0;
-  virtual std::span<const BFloat16> bf16(std::string_view name) const = 0;
+  // Sets `array` to the one of its type. Throws std::invalid_argument if there is no array of that name and type.
+  virtual void find(std::string_view name, Array& array) const = 0;
   // A hint that what has been read so far will hardly be read again, so that pages of a mapped file may be dropped.
   virtual void let_go() const {}
+
+  std::span<const std::uint8_t> bytes(std::string_view name) const { return found<std::uint8_t>(name); }
+  std::span<const std::uint32_t> u32(std::string_view name) const { return found<std::uint32_t>(name); }
+  std::span<const std::uint64_t> u64(std::string_view name) const { return found<std::uint64_t>(name); }
+  std::span<const float> f32(std::string_view name) const { return found<float>(name); }
+  std::span<const double> f64(std::string_view name) const { return found<double>(name); }
+  std::span<const BFloat16> bf16(std::string_view name) const { return found<BFloat16>(name); }
+
+ private:
+  template <typename T>
+  std::span<const T> found(std::string_view name) const {
+    Array array = std::span<const T>();
+    find(name, array);
+    return std::get<std::span<const T>>(array);
+  }
 };
 
 }  // namespace labelgrove

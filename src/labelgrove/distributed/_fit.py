@@ -46,7 +46,7 @@ from labelgrove.distributed._tasks import (
     weigh,
 )
 from labelgrove.models import PLTClassifier, TextClassifier, load
-from labelgrove.models._plt_options import LINKS, class_weights
+from labelgrove.models._plt_options import LINKS, BatchOptions, class_weights
 from labelgrove.models._text_classifier import text_classifier
 from labelgrove.models.engine._learned import Learned
 from labelgrove.models.engine._trees import engine_tree_of_ids, over_ids
@@ -171,7 +171,7 @@ class _Run:
         self._model, self._front = model, front
         self._dataset, self._target = dataset, target
         self._options, self._plan, self._labels = model._checked()
-        _check(model, front, dataset)
+        _check(model, self._options, front, dataset)
         self._threads = thread_count(model.n_jobs)
         self._executor: Executor | None = None
         self._lost: Lost = ()
@@ -461,7 +461,9 @@ def _parts(model: Model) -> tuple[PLTClassifier, TextFeatures | None]:
     return learner, front
 
 
-def _check(model: PLTClassifier, front: TextFeatures | None, dataset: Dataset) -> None:
+def _check(
+    model: PLTClassifier, options: BatchOptions, front: TextFeatures | None, dataset: Dataset
+) -> None:
     """Refuse parameters that require all examples in memory."""
     if front is None and dataset.X is None:
         raise DataError(
@@ -470,7 +472,6 @@ def _check(model: PLTClassifier, front: TextFeatures | None, dataset: Dataset) -
         )
     if front is not None and dataset.X is not None:
         raise DataError(f"{dataset.path}: holds features; expected texts, or a PLTClassifier")
-    options = model._checked()[0]
     if model.second_stage is not None or model.online_ready or model.solver != "dual":
         raise ParameterError(
             "second_stage, online_ready and solver='adagrad' need all examples in memory; expected "

@@ -326,7 +326,7 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
                 given["second_stage"] = model.second_stage
             parameters = {**given, **parameters}
             online = cls(**online_parameters(batch.options, parameters))
-            options = online_options(batch.options, parameters)
+            options = EngineOptions.from_parameters(online.get_params(deep=False))
             if options.n_trees != trained.batch.n_trees:
                 raise ParameterError(
                     f"n_trees={options.n_trees}: expected the {trained.batch.n_trees} trees of"

@@ -209,8 +209,9 @@ class Call:
     async def durable(self, project: Project, future: Future[T]) -> T:
         """Await a future of the log; with ``wait=applied``, also wait for the model to apply it."""
         receipt: Any = await self.result(future)
-        project_name = project.name
-        self.context.metrics.learnt.labels(project_name).inc(getattr(receipt, "examples", 0))
+        if not getattr(receipt, "repeated", False):
+            learnt = self.context.metrics.learnt.labels(project.name)
+            learnt.inc(getattr(receipt, "examples", 0))
         if getattr(self.query, "wait", None) == "applied":
             async with asyncio.timeout(WAIT_SECONDS):
                 await self.result(project.applied(receipt.sequence))

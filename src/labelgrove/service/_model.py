@@ -8,12 +8,12 @@ in this module, so that start-up, live updates, replicas and rebuilds behave ali
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 import labelgrove
 from labelgrove import OnlinePLTClassifier, PLTClassifier, TextClassifier
@@ -35,6 +35,7 @@ from labelgrove.service._events import (
 )
 from labelgrove.service._settings import Settings, vocabulary_of
 from labelgrove.text import TextFeatures
+from labelgrove.tuning import Thresholds
 
 EMPTY = "0" * 64
 """The fingerprint of a model that has not learnt anything."""
@@ -328,12 +329,13 @@ def can_rename(names: Mapping[str, str], known: Collection[str]) -> bool:
     )
 
 
-def _thresholds(model: Any, change: ThresholdValues) -> npt.NDArray[np.float64] | None:
-    """Return the thresholds that were set, in the order of the model's labels."""
+def _thresholds(model: Any, change: ThresholdValues) -> Thresholds | None:
+    """Return the thresholds that were set, in the order of the model's labels, or None."""
     if change.values is None:
         return None
     labels = model.classes_.tolist()
-    return np.array([change.values.get(label, change.default) for label in labels], np.float64)
+    values = np.array([change.values.get(label, change.default) for label in labels], np.float64)
+    return Thresholds(values, change.default, "given", "macro", math.nan)
 
 
 # --- models --------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Models as (header, arrays), for the model file and for pickling: docs/format.md.
 
-The bytes do not depend on the machine: the same data and parameters give the same file for any
-processor and number of threads.
+The same data and parameters give the same bytes for any number of threads and, but for the few
+parts that NumPy computes (docs/decisions/processors.md), on any processor.
 """
 
 from __future__ import annotations

@@ -100,8 +100,9 @@ class Engine(Protocol):
 class OnlineEngine(Engine, Protocol):
     """An engine that learns from one example after another.
 
-    Compiled engines also accept the rows to predict (``asked``) and ``k``. They return the k best
-    labels of these rows and their scores, as they were just before each row was learnt.
+    Compiled engines also accept the rows to predict (``asked``), of positive weight, and ``k``.
+    They return the k best labels of these rows and their scores, as they were just before each row
+    was learnt.
     """
 
     def learn(
