@@ -45,9 +45,7 @@ void register_machine(nb::module_& module) {
         return draw(seed, static_cast<Draw>(stream), counter, sub);
       },
       nb::arg("seed"), nb::arg("stream"), nb::arg("counter"), nb::arg("sub") = 0,
-      "The hash behind every random choice: streams are 1 policy, 2 replay, 3 reservoir, 4 shuffle, 5 clustering, "
-      "6 weights, 7 places, 8 tree, 9 solver, 10 label, 11 rounding, 12 reward, 13 asking, "
-      "14 holding out.");
+      "The hash behind every random choice; the streams are numbered as in core/include/labelgrove/hash.hpp.");
 }
 
 }  // namespace labelgrove::bindings

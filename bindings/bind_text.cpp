@@ -65,7 +65,6 @@ TextOptions options_from(const nb::dict& given) {
   take("shortest_piece", options.shortest_piece);
   take("longest_piece", options.longest_piece);
   take("beginnings", options.beginnings);
-  take("word_weight", options.word_weight);
   take("piece_weight", options.piece_weight);
   take("most_features", options.most_features);
   take("columns", options.columns);

@@ -1,8 +1,4 @@
 // Thresholds tuned online: each example is predicted just before it is learnt.
-#include <algorithm>
-#include <stdexcept>
-#include <string>
-#include <utility>
 
 #include "labelgrove/online_plt.hpp"
 
@@ -48,47 +44,6 @@ std::span<const float> OnlinePlt::open(ExampleId example, NodeId v, float probab
   opened_[v] = {search_, products_.size()};
   for (const float conditional : of_children) products_.push_back(probability * conditional);
   return std::span(products_).last(of_children.size());
-}
-
-void OnlinePlt::save_thresholds(ArrayWriter& out) const {
-  const auto counts = thresholds_->counts();
-  auto hits = out.u64("ofo.hits", counts.size());
-  auto positives = out.u64("ofo.positives", counts.size());
-  auto predicted = out.u64("ofo.predicted", counts.size());
-  for (std::size_t label = 0; label < counts.size(); ++label) {
-    hits[label] = counts[label].hits;
-    positives[label] = counts[label].positives;
-    predicted[label] = counts[label].predicted;
-  }
-  if (thresholds_->examples() != examples_seen_) out.u64("ofo.examples", 1)[0] = thresholds_->examples();
-}
-
-void OnlinePlt::load_thresholds(const ArrayReader& saved, bool check_only) {
-  const auto hits = saved.u64("ofo.hits");
-  const auto positives = saved.u64("ofo.positives");
-  const auto predicted = saved.u64("ofo.predicted");
-  if (positives.size() != hits.size() || predicted.size() != hits.size() || hits.size() > tree_.label_count()) {
-    throw std::invalid_argument("the arrays 'ofo.*' must have the same length, at most the number of labels");
-  }
-  std::uint64_t examples = examples_seen_;  // except those of weight 0
-  if (saved.has("ofo.examples")) {
-    const auto counted = saved.u64("ofo.examples");
-    if (counted.size() != 1 || counted[0] > examples_seen_) {
-      throw std::invalid_argument("array 'ofo.examples' must hold one number, at most the number of examples seen");
-    }
-    examples = counted[0];
-  }
-  std::vector<OnlineThresholds::Counts> counts(hits.size());
-  for (std::size_t label = 0; label < counts.size(); ++label) {
-    counts[label] = {hits[label], positives[label], predicted[label]};
-    const auto most = std::max(positives[label], predicted[label]);
-    if (most > examples || hits[label] > std::min(positives[label], predicted[label]) ||
-        positives[label] + predicted[label] - hits[label] > examples) {
-      throw std::invalid_argument("label " + std::to_string(label) + ": the counts of its threshold are inconsistent");
-    }
-  }
-  const LabelTree none;
-  thresholds_.emplace(*options_.ofo, check_only ? none : std::as_const(tree_), std::move(counts), examples);
 }
 
 }  // namespace labelgrove

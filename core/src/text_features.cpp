@@ -296,8 +296,8 @@ TextFeatures::TextFeatures(const TextOptions& options) : options_(options) {
     throw std::invalid_argument("the lengths of runs or pieces of words are out of range");
   }
   if (o.columns < 2 || o.columns >= kNone / 2) throw std::invalid_argument("the number of columns is out of range");
-  if (!(o.word_weight > 0.0F && o.word_weight < 1e6F && o.piece_weight > 0.0F && o.piece_weight < 1e6F)) {
-    throw std::invalid_argument("a weight of words or pieces is out of range");
+  if (!(o.piece_weight > 0.0F && o.piece_weight < 1e6F)) {
+    throw std::invalid_argument("the weight of pieces is out of range");
   }
   if (o.most_features == 0) throw std::invalid_argument("most_features must be at least 1");
   first_piece_ = !pieces ? o.columns : !words ? 0 : o.columns / 2;
@@ -340,7 +340,7 @@ std::size_t TextFeatures::finish(std::span<FeatureId> ids, std::span<float> valu
     for (std::size_t j = first; j < left; ++j) values[j] = scaled(values[j], weight / length);
   };
   const auto pieces = static_cast<std::size_t>(std::ranges::lower_bound(ids, first_piece_) - ids.begin());
-  finish_part(0, pieces, options_.word_weight);
+  finish_part(0, pieces, 1.0F);
   finish_part(pieces, ids.size(), options_.piece_weight);
   return left;
 }

@@ -238,10 +238,10 @@ TEST("search: a beam stops once nothing left can be a result") {
   const Scope scope(tree);
   Searcher searcher({tree, blocks}, scope);
   std::vector<Scored> found;
-  searcher.beam(Features{}, 1, 10, found);
+  searcher.find({Query::Kind::beam, 1, 10}, Features{}, found);
   CHECK_EQ(found.size(), 1U);
   CHECK_EQ(searcher.stats().blocks, 2U);
-  searcher.beam(Features{}, 100, 10, found);
+  searcher.find({Query::Kind::beam, 100, 10}, Features{}, found);
   CHECK_EQ(searcher.stats().blocks, 4U);
 }
 
@@ -255,7 +255,7 @@ TEST("search: finds all labels that reach a threshold, and evaluates no classifi
       scope.set_thresholds(std::span(&threshold, 1));
       Searcher searcher({forest.tree, forest.blocks}, scope);
       std::vector<Scored> found;
-      searcher.above_threshold(x, found);
+      searcher.find({Query::Kind::above_threshold}, x, found);
       const auto end = std::ranges::find_if(every, [&](const Scored& one) { return one.probability < threshold; });
       check_same(found, std::span(every.begin(), end));
       std::uint32_t evaluated = 0;
@@ -283,7 +283,7 @@ TEST("search: a threshold for every label") {
     std::vector<Scored> expected = every_label(forest, wanted, all);
     std::erase_if(expected, [&](const Scored& one) { return one.probability < thresholds[one.label]; });
     std::vector<Scored> found;
-    searcher.above_threshold(x, found);
+    searcher.find({Query::Kind::above_threshold}, x, found);
     check_same(found, expected);
     // A node is opened only for a label below it whose threshold it may still reach.
     std::uint32_t most = 0;
@@ -306,13 +306,13 @@ TEST("search: a beam keeps the best of every level") {
     std::vector<Scored> found;
     for (const std::size_t width : {1U, 2U, 3U, 1000U}) {
       for (const std::size_t k : {1U, 4U, 1000U}) {
-        searcher.beam(x, k, width, found);
+        searcher.find({Query::Kind::beam, k, width}, x, found);
         check_same(found, plain_beam(forest, wanted, all, k, width));
       }
     }
     std::vector<Scored> exact;
     searcher.top_k(x, 5, exact);
-    searcher.beam(x, 5, 1000, found);
+    searcher.find({Query::Kind::beam, 5, 1000}, x, found);
     check_same(found, exact);
   });
 }
@@ -337,7 +337,7 @@ TEST("search: finds nothing if there is nothing to find") {
   searcher.top_k(Features{}, 5, found);
   CHECK(found.empty());
   CHECK_EQ(searcher.stats().classifiers, 0U);
-  searcher.beam(Features{}, 5, 3, found);
+  searcher.find({Query::Kind::beam, 5, 3}, Features{}, found);
   CHECK(found.empty());
 
   const Forest forest(random, 10, 1.0F);
@@ -374,9 +374,9 @@ TEST("search: with NaN weights a label is improbable, and the search ends") {
     searcher.top_k(x.view(), 4, found);
     CHECK_EQ(found.size(), 4U);
     for (const Scored& one : found) CHECK(one.probability >= 0.0F && one.probability <= 1.0F);
-    searcher.above_threshold(x.view(), found);
+    searcher.find({Query::Kind::above_threshold}, x.view(), found);
     CHECK_EQ(found.size(), 4U);
-    searcher.beam(x.view(), 4, 2, found);
+    searcher.find({Query::Kind::beam, 4, 2}, x.view(), found);
     CHECK_EQ(found.size(), 4U);
   }
 }

@@ -163,7 +163,7 @@ class NaiveTextFeatures:
         first_piece = o["columns"] if not o["longest_piece"] else o["columns"] // 2
         if not o["longest_run"]:
             first_piece = 0
-        for pieces, length in ((False, o["word_weight"]), (True, o["piece_weight"])):
+        for pieces, length in ((False, 1.0), (True, o["piece_weight"])):
             part = [column for column in row if (column >= first_piece) == pieces]
             part.sort(key=lambda column: (-np.float32(row[column]), column))  # as the core has them
             for column in part[o["most_features"] :]:

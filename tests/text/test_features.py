@@ -23,7 +23,6 @@ OPTIONS: dict[str, Any] = {
     "shortest_piece": 3,
     "longest_piece": 5,
     "beginnings": False,
-    "word_weight": 1.0,
     "piece_weight": 0.5,
     "most_features": 2**32 - 1,
     "columns": 2**20,

@@ -211,14 +211,6 @@ class BasicSearcher {
   }
   // The k most probable labels, exactly.
   void top_k(const Features& x, std::size_t k, std::vector<Scored>& found) { find({Query::Kind::top_k, k}, x, found); }
-  // All labels that reach their thresholds. REQUIRES: the scope has thresholds.
-  void above_threshold(const Features& x, std::vector<Scored>& found) {
-    find({Query::Kind::above_threshold}, x, found);
-  }
-  // The k most probable of the labels that a beam of the given width reaches in any of the trees.
-  void beam(const Features& x, std::size_t k, std::size_t width, std::vector<Scored>& found) {
-    find({Query::Kind::beam, k, width}, x, found);
-  }
   // Of the last find(). REQUIRES: there was one.
   const SearchStats& stats() const { return searches_.front().stats(); }
 

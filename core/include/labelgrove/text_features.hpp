@@ -23,7 +23,6 @@ struct TextOptions {
   std::uint32_t longest_piece = 0;
   bool beginnings = false;  // only pieces at the beginning of a word, without its end boundary
   // Lengths to which the two parts of a row are scaled.
-  float word_weight = 1.0F;
   float piece_weight = 1.0F;
   std::uint32_t most_features = kNone;  // limit for each part: the heaviest are kept, the first among equals
   std::uint32_t columns = 1U << 22;     // less than 2^31; half each if there are both words and pieces

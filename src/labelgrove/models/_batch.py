@@ -65,7 +65,7 @@ def fit_at_once(model: Any, X: Any, y: Any, weigh: Weigh) -> None:
         finally:
             del model._progress
         learned = start.learned(engine, examples)
-        learned.count(examples.counted(0, examples.rows.n_rows), 1)
+        learned.count(examples.counted(0, examples.rows.n_rows))
         if not turn.interrupts.pending:
             model._adopt(learned, turn)
 

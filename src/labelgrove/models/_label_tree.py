@@ -42,7 +42,7 @@ class LabelTreeClassifier(LabelClassifier):
         *,
         dtype: str = "float32",
         threshold: float | None = None,
-        max_bytes: int | None = None,
+        max_bytes: int | str | None = None,
         X: Any = None,
         y: Any = None,
     ) -> Self:
@@ -63,9 +63,9 @@ class LabelTreeClassifier(LabelClassifier):
         threshold : float, optional
             Drop weights that contribute less than this to the linear score of a feature with
             value 1, or features whose vectors are shorter than this, as fastText's cut-off does.
-        max_bytes : int, optional
-            Largest size of the model's file. Replaces ``threshold`` with the smallest value that
-            makes the file fit.
+        max_bytes : int or str, optional
+            Largest size of the model's file, such as ``"10MB"``. Replaces ``threshold`` with the
+            smallest value that makes the file fit.
         X, y : optional
             As for ``fit``, preferably held out. The report then has P@1, P@3 and P@5 of this
             model and of the copy on these examples.
@@ -98,7 +98,7 @@ class LabelTreeClassifier(LabelClassifier):
         self,
         dtype: str,
         threshold: float | None,
-        max_bytes: int | None,
+        max_bytes: int | str | None,
         X: Any,
         y: Any,
         about: About,

@@ -321,12 +321,12 @@ def learn_run(
         learned.labels.truncate(max(engine.label_count, before, announced))
         if not isinstance(error, _core.BudgetExceeded):
             raise
-        learned.count(examples.counted(begin, begin + engine.examples_seen - seen), 1)
+        learned.count(examples.counted(begin, begin + engine.examples_seen - seen))
         message, sums = str(error), getattr(learned.options, "sums_bytes", 0)
         if sums:
             message = f"second_stage reserves {sums} bytes of max_bytes, which leaves {message}"
         raise ModelStateError(message) from None
-    learned.count(examples.counted(begin, end), 1)
+    learned.count(examples.counted(begin, end))
     if watch is not None:
         names = learned.labels.names
         watch.found += [names[row[row != MISSING]].tolist() for row in found]

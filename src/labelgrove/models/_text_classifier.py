@@ -512,7 +512,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         *,
         dtype: str = "float32",
         threshold: float | None = None,
-        max_bytes: int | None = None,
+        max_bytes: int | str | None = None,
         X: Iterable[str] | None = None,
         y: Any = None,
     ) -> TextClassifier:

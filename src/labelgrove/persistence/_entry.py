@@ -92,9 +92,9 @@ def pieces(array: Storable) -> Iterator[memoryview]:
         yield part.reshape(-1).view(np.uint8).data
 
 
-def checksum(data: bytes, start: int = 0) -> str:
+def checksum(data: bytes) -> str:
     """Return the CRC-32 of bytes as eight hexadecimal digits."""
-    return f"{zlib.crc32(data, start):08x}"
+    return f"{zlib.crc32(data):08x}"
 
 
 def array_checksum(entry: Entry, content: Iterable[memoryview]) -> str:

@@ -21,6 +21,7 @@ from labelgrove.service._events import (
     MOST_TEXT,
     Learnt,
     Name,
+    Probability,
 )
 from labelgrove.service._http import Call
 from labelgrove.service._log import Addition
@@ -28,7 +29,6 @@ from labelgrove.service._problems import DamagedLog, Problem
 from labelgrove.service._project import Project
 
 Limit = Annotated[int, Meta(ge=0, le=1_000)]
-Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 AnyText = Annotated[str, Meta(max_length=MOST_TEXT)]
 
 
@@ -84,7 +84,7 @@ class SuggestForm(Struct):
 
     text: AnyText
     limit: Limit = 10
-    threshold: Share = 0.0
+    threshold: Probability = 0.0
     language: str | None = None
     remember: Annotated[int, Meta(ge=0, le=31_536_000)] = 0
 
@@ -108,7 +108,7 @@ class BatchQuery(Struct):
     """How many labels to suggest."""
 
     limit: Limit = 10
-    threshold: Share = 0.0
+    threshold: Probability = 0.0
     language: str | None = None
 
 

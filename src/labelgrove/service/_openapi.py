@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from labelgrove._version import __version__
+from labelgrove.service._events import PROJECT_NAME
 from labelgrove.service._http import Route
 
 _PROBLEM = {
@@ -24,7 +25,7 @@ _PROBLEM = {
     },
 }
 _PARAMETERS = {
-    "project": {"type": "string", "pattern": "^[a-z0-9][a-z0-9_-]{0,62}$"},
+    "project": {"type": "string", "pattern": f"^{PROJECT_NAME.pattern}$"},
     "example": {"type": "string", "minLength": 1, "pattern": "^[^/]+$"},
 }
 _FAILURES = {

@@ -78,7 +78,6 @@ def core_options(settings: Mapping[str, Any]) -> dict[str, Any]:
         "shortest_piece": pieces[0],
         "longest_piece": pieces[1],
         "beginnings": starts,
-        "word_weight": 1.0,
         "piece_weight": settings["subword_weight"],
         "most_features": settings["most_features"] or _MOST,
         "columns": settings["n_features"],

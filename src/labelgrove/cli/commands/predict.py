@@ -23,7 +23,7 @@ from labelgrove.cli._options import (
     gathered,
 )
 from labelgrove.cli._remote import is_address, predict_there
-from labelgrove.cli._search import Search, chosen_cut, excluded_labels
+from labelgrove.cli._search import DEFAULT_K, Search, chosen_cut, excluded_labels
 from labelgrove.cli.streams._console import encode, say_warning
 from labelgrove.cli.streams._output import Output
 from labelgrove.cli.streams._progress import ProgressLine, shown
@@ -102,7 +102,7 @@ def predict(
                 f"{model_file}: a service returns only the K best labels; expected none of "
                 "--threshold, --thresholds, --beam, --labels-file and --filter-pairs"
             )
-        predict_there(model_file, data or text or [], k or 5, output, reading, limit)
+        predict_there(model_file, data or text or [], k or DEFAULT_K, output, reading, limit)
         return
     model = load_model(model_file, jobs=jobs, vocabulary=vocabulary)
     allowed = None if labels_file is None else read_allowed_labels(labels_file, model)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from labelgrove._errors import DataError, LabelGroveError, MissingDependencyError, ParameterError
+from labelgrove._parameters import size_from
 from labelgrove.cli._options import JsonOption
 from labelgrove.cli._remote import is_address
 from labelgrove.cli.streams._console import STANDARD_OUTPUT, encode, named, say, write_json
@@ -49,13 +50,13 @@ def serve(
         ),
     ] = None,
     memory: Annotated[
-        int | None,
+        str | None,
         typer.Option(
             "--memory",
-            metavar="MB",
-            min=1,
+            metavar="SIZE",
             show_default=False,
-            help="Memory for models; the least recently used projects are evicted beyond it.",
+            help="Memory for models, such as 2GB; the least recently used projects are evicted "
+            "beyond it.",
         ),
     ] = None,
     new_token: Annotated[
@@ -112,7 +113,7 @@ def serve(
         raise ParameterError(f"{directory}: expected a folder")
     _log_to_stderr(as_json=json)
     served = service.Service(
-        directory, memory=None if memory is None else memory * 1_000_000, leader=follow
+        directory, memory=None if memory is None else size_from("--memory", memory), leader=follow
     )
     try:
         if new_token is not None:

@@ -29,7 +29,7 @@ LearnedTree = Learned[Options, TreeEngine]
 
 
 def checked_compaction(
-    dtype: str, threshold: float | None, max_bytes: int | None
+    dtype: str, threshold: float | None, max_bytes: int | str | None
 ) -> tuple[float, int | None]:
     """Return the threshold of weights and the largest file size.
 

@@ -238,13 +238,13 @@ class Learned(Generic[OptionsT_co, EngineT_co]):
         counts[column_of[active]] = self.counts[: len(active)][active]
         return counts
 
-    def count(self, ids: npt.NDArray[np.uint32], times: int) -> None:
-        """Count the labels of examples that have been learnt ``times`` times."""
+    def count(self, ids: npt.NDArray[np.uint32]) -> None:
+        """Count the labels of examples that have been learnt."""
         if len(self.counts) < len(self.labels):
             room = np.zeros(max(len(self.labels), 2 * len(self.counts)), np.int64)
             room[: len(self.counts)] = self.counts
             self.counts = room
-        np.add.at(self.counts, ids.astype(np.int64), times)
+        np.add.at(self.counts, ids.astype(np.int64), 1)
 
     def check_rows(self, X: Any) -> Rows:
         """Validate rows for this model; zeros are dropped, as they are when it learns."""
