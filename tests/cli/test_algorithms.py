@@ -47,8 +47,13 @@ def test_how_many_trees_are_averaged(run: Any, tmp_path: Path) -> None:
     for algorithm in ("online-plt", "plt"):
         run("train", "--algorithm", algorithm, "--trees", "3", data, "-o", model)
         assert labelgrove.load(model).n_trees == 3
+    forest = ("train", "--algorithm", "ldsm", "--trees", "3", data, "-o", model)
+    run(*forest)
+    assert labelgrove.load(model).n_estimators == 3
+    refused = run(*forest, "--set", "n_estimators=4", status=1)
+    assert "--trees 3: also given as --set n_estimators" in refused.stderr
     refused = run("train", "--algorithm", "lomtree", "--trees", "3", data, "-o", model, status=1)
-    assert "an algorithm that averages trees: online-plt, plt" in refused.stderr
+    assert "an algorithm that averages trees: online-plt, plt, ldsm, fastxml" in refused.stderr
     refused = run("train", "--set", "n_trees=3", data, "-o", model, status=1)
     assert "use the option --trees instead" in refused.stderr
 

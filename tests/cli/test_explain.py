@@ -92,7 +92,7 @@ def test_the_route_through_a_decision_tree(run: Any, classes: Path, tmp_path: Pa
 
 def test_the_leaves_of_a_forest(run: Any, classes: Path, tmp_path: Path) -> None:
     model = tmp_path / "ldsm.lg"
-    run("train", classes, "--algorithm", "ldsm", "-o", model, "--set", "n_estimators=5")
+    run("train", classes, "--algorithm", "ldsm", "-o", model, "--trees", "5")
     shown = run("explain", model, "--text", "word3", "-k", 1).stdout
     for part in ("✓ class 3", " leaves, with a mean share", "margin", "word3 +"):
         assert part in shown

@@ -131,11 +131,16 @@ def create_model(
         raise ParameterError(
             f"--passes {passes}: expected 1, since {algorithm} learns from all examples at once"
         )
-    if trees is not None and "n_trees" not in settable(estimator):
-        there = ", ".join(name for name, one in ALGORITHMS.items() if "n_trees" in settable(one))
-        raise ParameterError(f"--trees {trees}: expected an algorithm that averages trees: {there}")
     if trees is not None:
-        options["n_trees"] = trees
+        number_of = {name: _number_of_trees(one) for name, one in ALGORITHMS.items()}
+        if number_of[algorithm] is None:
+            there = ", ".join(name for name, one in number_of.items() if one is not None)
+            raise ParameterError(
+                f"--trees {trees}: expected an algorithm that averages trees: {there}"
+            )
+        if number_of[algorithm] in settings.estimator:
+            raise ParameterError(f"--trees {trees}: also given as --set {number_of[algorithm]}")
+        options[number_of[algorithm]] = trees
     classifier = estimator(**settings.estimator, **options)
     classifier.vocabulary_ = vocabulary
     if names is not None and (vocabulary is None or not texts):
@@ -146,6 +151,12 @@ def create_model(
         model = TextClassifier(classifier, text, vocabulary, names, columns)
     check_parameters(model)
     return model
+
+
+def _number_of_trees(estimator: Any) -> Any:
+    """Return the name of the parameter, or None."""
+    names = ("n_trees", "n_estimators")
+    return next((name for name in names if name in settable(estimator)), None)
 
 
 def load_model(path: str, *, jobs: int = 1, vocabulary: Vocabulary | None = None) -> Model:
