@@ -270,6 +270,35 @@ def test_a_project_is_removed_whatever_was_asked_of_it(
     assert not removed.is_alive() and service.names() == []
 
 
+def test_requests_that_wait_for_a_project_do_not_hold_up_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("slow", "other"):
+        with closing(Service(tmp_path)) as service:
+            service.create(name, SMALL)
+    service, ready = Service(tmp_path), threading.Event()
+    really = service._opened
+
+    def opened(name: str) -> Project:
+        assert name == "other" or ready.wait(30)
+        return really(name)
+
+    monkeypatch.setattr(service, "_opened", opened)
+    with (
+        closing(service),
+        TestClient(create_app(service), base_url="http://127.0.0.1:8787") as client,
+        ThreadPoolExecutor(50) as threads,
+    ):
+        waiting = [threads.submit(client.get, "/v1/projects/slow/stats") for _ in range(49)]
+        time.sleep(0.2)  # so that most of them have come
+        other = threads.submit(client.get, "/v1/projects/other/stats")
+        try:
+            assert other.result(20).status_code == 200
+        finally:
+            ready.set()
+        assert all(one.result().status_code == 200 for one in waiting)
+
+
 def test_who_comes_while_a_project_is_removed_finds_none(service: Service) -> None:
     with ThreadPoolExecutor(3) as threads:
         with service.using("demo"):

@@ -10,10 +10,11 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
+from weakref import WeakValueDictionary
 
 import msgspec
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -118,6 +119,7 @@ class Context:
     service: Service
     metrics: Metrics
     awaited: Awaited
+    opening: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
 
 @dataclass(frozen=True)
@@ -198,7 +200,11 @@ class Call:
         name = self.request.path_params["project"]
         project = self.service.held_now(name)
         if project is None:
-            project = await asyncio.to_thread(self.service.enter, name)
+            # However many requests wait for a project, opening it takes one of to_thread's few.
+            async with self.context.opening.setdefault(name, asyncio.Lock()):
+                project = self.service.held_now(name)
+                if project is None:
+                    project = await asyncio.to_thread(self.service.enter, name)
         self._project = project
         return project
 
