@@ -37,7 +37,7 @@ from labelgrove.service._problems import Problem
 from labelgrove.service._project import Project
 from labelgrove.service._rebuild import compare_beside
 from labelgrove.service._settings import Entry, Settings
-from labelgrove.service._snapshots import Snapshot
+from labelgrove.service._snapshots import Snapshot, file_fingerprint
 from service.kit import SMALL, additions, examples, fingerprint_at_the_end, opened
 
 CHANGES = [
@@ -158,6 +158,9 @@ def test_a_damaged_snapshot_falls_back(
     project = opened(project.folder)
     assert fingerprint_at_the_end(project) == expected
     assert "the snapshot is damaged" in caplog.text
+    project.snapshot().result()
+    assert project.snapshots()[0] == newest
+    assert file_fingerprint(newest.path) == newest.fingerprint
     project.close()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -64,24 +64,14 @@ def write_snapshot(folder: Path, learner: Learner) -> Snapshot:
     return Snapshot(learner.sequence, fingerprint, path)
 
 
-def whole(candidates: list[Snapshot]) -> Iterator[Snapshot]:
-    """Yield the intact snapshots, whose bytes match their names; warn about the others."""
+def loaded(candidates: list[Snapshot], load: Callable[[Snapshot], Learner]) -> Learner | None:
+    """Load the first snapshot that is intact, and remove damaged ones: they are written again."""
     for one in candidates:
         try:
-            found = file_fingerprint(one.path)
-        except OSError as error:
-            found = str(error)
-        if found == one.fingerprint:
-            yield one
-        else:
-            _log.warning("%s: the snapshot is damaged; trying an older one", one.path)
-
-
-def loaded(candidates: list[Snapshot], load: Callable[[Snapshot], Learner]) -> Learner | None:
-    """Load the first snapshot that can be read."""
-    for one in whole(candidates):
-        try:
-            return load(one)
+            if file_fingerprint(one.path) == one.fingerprint:
+                return load(one)
+            _log.warning("%s: the snapshot is damaged; removing it", one.path)
+            one.path.unlink()
         except (LabelGroveError, OSError) as error:
             _log.warning("%s: the snapshot cannot be read (%s)", one.path, error)
     return None
