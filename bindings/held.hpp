@@ -15,7 +15,7 @@ struct Held {
   template <typename... Args>
   explicit Held(nb::object kept, Args&&... args) : keep(std::move(kept)), engine(std::forward<Args>(args)...) {}
 
-  // The engine. Throws std::runtime_error if it ran out of memory while learning.
+  // The engine. Throws std::runtime_error if learning was cut short by a lack of memory or budget.
   Engine& whole() {
     require_whole();
     return engine;
@@ -31,7 +31,7 @@ struct Held {
  private:
   void require_whole() const {
     if (!engine.usable())
-      throw std::runtime_error("the model ran out of memory while learning; load the last saved model");
+      throw std::runtime_error("learning was cut short by a lack of memory; load the last saved model");
   }
 };
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 import warnings
 from collections import Counter
 from collections.abc import Iterator
@@ -339,6 +340,12 @@ def test_propensities_count_examples_once_whatever_the_passes(model: Any) -> Non
     model.fit(X, Y)
     found, given = evaluate(model, X, Y, ks=[1]), evaluate(model, X, Y, ks=[1], Y_train=Y)
     assert found["psp@1"] == given["psp@1"]
+    if hasattr(model, "partial_fit"):
+        model.partial_fit(X[:5], Y[:5]).partial_fit(X[:5], Y[:5], again=True)
+        model = pickle.loads(pickle.dumps(model))
+        found = evaluate(model, X, Y, ks=[1])
+        given = evaluate(model, X, Y, ks=[1], Y_train=[*Y, *Y[:5]])
+        assert found["psp@1"] == given["psp@1"] and model.examples_seen_ == 3 * len(Y) + 10
 
 
 def test_integer_labels_matrices_and_classes() -> None:

@@ -162,6 +162,7 @@ void ForestFinder::above_threshold(std::size_t i, std::vector<Scored>& found) {
     if (value >= scope_.threshold(label) && scope_.open(label)) found.push_back({label, value});
     return scope_.lowest_threshold();
   });
+  std::ranges::sort(found, better);
 }
 
 }  // namespace labelgrove

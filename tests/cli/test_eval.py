@@ -95,7 +95,8 @@ def test_several_passes_bend_neither_the_propensities_nor_the_second_stage(
     run("train", vectors, "-o", vector_model, *calibrated)
     run("train", vectors, "-o", tmp_path / "three.lg", "--passes", "3", *calibrated)
     once, model = labelgrove.load(vector_model), labelgrove.load(tmp_path / "three.lg")
-    assert (model.label_counts_ == 3 * once.label_counts_).all()
+    assert model.examples_seen_ == 900 == 3 * once.examples_seen_
+    assert (model.label_counts_ == once.label_counts_).all()
     assert model.second_stage_ == once.second_stage_
     examples = read_examples(vectors)
     counts = dict(zip(once.classes_.tolist(), once.label_counts_.tolist(), strict=True))

@@ -118,6 +118,7 @@ def test_scores_are_the_mean_of_the_leaves_shares(
         ranked = [-score for score in scores[i][~np.isnan(scores[i])]]
         assert ranked == sorted(ranked)
         part = slice(ends[i], ends[i + 1])
+        assert (np.diff(found_scores[part]) <= 0).all()
         mine = dict(zip(found[part].tolist(), found_scores[part].tolist(), strict=True))
         assert all(score >= 0.25 for score in mine.values())
         near = {k for k, score in expected.items() if abs(score - 0.25) < 1e-6}

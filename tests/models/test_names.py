@@ -136,3 +136,15 @@ def test_the_fingerprint_is_that_of_the_file(names: Any, tmp_path: Path) -> None
         clf.save(tmp_path / "model.lg")
         written = (tmp_path / "model.lg").read_bytes()
         assert clf.fingerprint() == hashlib.sha256(written).hexdigest()
+
+
+def test_labels_of_the_vocabulary_need_no_announcement() -> None:
+    concepts = [Concept(name, {"en": said}) for name, said in (("a", "alpha"), ("z", "zed"))]
+    model = TextClassifier(vocabulary=Vocabulary(concepts), names="all")
+    for _ in range(2):
+        model.partial_fit(["one"], [["a"]], classes=["a", "b"])
+    assert model.classes_.tolist() == ["a", "b", "z"]
+    with pytest.raises(DataError, match="label 'c' is not among the classes"):
+        model.partial_fit(["one"], [["c"]], classes=["a", "b"])
+    with pytest.raises(DataError, match="label 'b' has no examples yet"):
+        model.explain("one", "b")

@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from sklearn.base import clone
 
 import labelgrove
 from labelgrove import (
     EmbeddingClassifier,
+    FastXMLClassifier,
+    LdSMClassifier,
     LOMTreeClassifier,
     MemoryTreeClassifier,
     OnlinePLTClassifier,
@@ -24,6 +27,7 @@ from labelgrove.metrics import inverse_propensity
 from labelgrove.models.engine._learned import MISSING
 from labelgrove.models.engine._staged import StagedEngine
 from labelgrove.tuning._second_stage import CANDIDATES, SecondStage
+from labelgrove.vocabulary import Concept, Vocabulary
 from naive import second_stage as naive
 
 Row = npt.NDArray[np.float32]
@@ -378,10 +382,66 @@ def test_later_passes_tell_it_nothing() -> None:
 
 
 def test_rows_of_weight_0_tell_it_nothing() -> None:
-    X, Y = near_centroids(n=200)
-    weights = np.arange(200) % 3 > 0
-    clf = OnlinePLTClassifier(second_stage="head").fit(X, Y, sample_weight=weights)
-    assert stage_of(clf).stage.examples == weights[128:].sum()
+    X, Y = near_centroids(n=600)
+    some = np.arange(600) % 3 > 0
+    clf = OnlinePLTClassifier(second_stage="head").fit(X, Y, sample_weight=some)
+    left_out = [labels for labels, there in zip(Y, some, strict=True) if there]
+    other = OnlinePLTClassifier(second_stage="head").fit(X[some], left_out)
+    assert clf.second_stage_ == other.second_stage_ and clf.second_stage_["examples"] > 99
+    assert np.array_equal(clf.predict_topk(X, 3)[1], other.predict_topk(X, 3)[1])
+
+
+@pytest.mark.parametrize("names", ["met", "all"])
+@pytest.mark.parametrize(
+    "make",
+    [OnlinePLTClassifier, lambda: PLTClassifier(second_stage="calibrate")],
+    ids=["online", "batch"],
+)
+def test_names_of_labels_tell_it_nothing(make: Any, names: Any) -> None:
+    texts = [f"word{i % 40} about {i % 7}" for i in range(400)]
+    labels = [[f"label{i % 40}"] for i in range(400)]
+    concepts = [Concept(f"label{i}", {"": f"name{i}"}) for i in range(300)]
+    model = TextClassifier(make(), vocabulary=Vocabulary(concepts), names=names)
+    plain = TextClassifier(make()).fit(texts, labels)
+    examples = plain.second_stage_["examples"]
+    assert examples > 0 and model.fit(texts, labels).second_stage_["examples"] == examples
+    if hasattr(model.classifier_, "partial_fit"):
+        in_pieces = clone(model)
+        for i in range(0, 400, 33):
+            in_pieces.partial_fit(texts[i : i + 33], labels[i : i + 33])
+        assert in_pieces.second_stage_["examples"] == examples
+
+
+@pytest.mark.parametrize("make", [LdSMClassifier, FastXMLClassifier])
+@pytest.mark.parametrize("single", [False, True])
+def test_forests_give_one_answer_too(make: Any, single: bool) -> None:
+    X, Y = near_centroids(labels=12, n=900)
+    Y = [row or ["none"] for row in Y]
+    y: Any = [row[0] for row in Y] if single else Y
+    clf = make(n_estimators=6, second_stage="calibrate").fit(X, y)
+    even = np.full(
+        (300, 5), 0.5, np.float32
+    )  # right only at the first place, so that places differ
+    stage_of(clf).stage.observe(even, even, even, np.arange(5) < even, np.ones(300))
+    X_test, _ = near_centroids(1, 40, 12)
+    labels, scores = clf.predict_topk(X_test, clf.n_classes_)
+    everything = np.zeros(labels.shape, np.float32)
+    np.put_along_axis(everything, np.searchsorted(clf.classes_, labels), scores, axis=1)
+    for threshold in (0.02, 0.2, np.linspace(0.01, 0.5, clf.n_classes_)):
+        reached = everything.astype(np.float64) >= threshold
+        found = clf.predict_proba(X_test, threshold=threshold).toarray()
+        assert reached.any() and np.array_equal(found, np.where(reached, everything, 0))
+
+
+@pytest.mark.parametrize(
+    "make", [LOMTreeClassifier, MemoryTreeClassifier, LdSMClassifier, FastXMLClassifier]
+)
+@pytest.mark.parametrize("stage", ["calibrate", "head"])
+def test_labels_are_explained_before_it_has_learnt(make: Any, stage: str) -> None:
+    clf = make(second_stage=stage).fit([[1.0, 0.0], [0.0, 1.0]] * 2, ["cat", "dog"] * 2)
+    assert clf.second_stage_["examples"] == 0
+    explained = clf.explain([[1.0, 0.0]])
+    assert explained.labels[0].label == clf.predict_topk([[1.0, 0.0]], 1)[0][0, 0]
 
 
 def test_thresholds_tuned_in_the_core_and_a_second_stage_exclude_each_other() -> None:

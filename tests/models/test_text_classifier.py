@@ -177,7 +177,7 @@ def test_an_interruption_of_fit_counts_texts_not_names(monkeypatch: pytest.Monke
     def interrupted(*_: Any) -> None:
         raise LearningInterrupted("stopped", 7)
 
-    monkeypatch.setattr(OnlinePLTClassifier, "fit", interrupted)
+    monkeypatch.setattr(OnlinePLTClassifier, "_fit", interrupted)
     with pytest.raises(LearningInterrupted) as caught:
         model.fit(["one", "two"], [["a"], ["b"]])
     assert caught.value.examples_learned == 2

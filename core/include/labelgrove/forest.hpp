@@ -74,7 +74,7 @@ class ForestFinder {
   void start(std::span<const Features> batch);
 
   void top_k(std::size_t i, std::size_t k, std::vector<Scored>& found);
-  // All labels with a positive score that reaches their threshold.
+  // All labels with a positive score that reaches their threshold, best first.
   void above_threshold(std::size_t i, std::vector<Scored>& found);
 
   // The number of hyperplanes evaluated in all trees, and the depth of the deepest leaf.

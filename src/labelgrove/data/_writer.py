@@ -37,7 +37,7 @@ def write_examples(
 ) -> None:
     """Write labelled examples, so that reading the file restores them exactly.
 
-    (The fastText format, however, drops blanks around a text.)
+    (The fastText format, however, drops blanks and control characters around a text.)
 
     Parameters
     ----------

@@ -59,11 +59,13 @@ class Training:
         counts, seen = (getattr(model, name, None) for name in ("label_counts_", "examples_seen_"))
         if counts is None or seen is None:
             return None
-        # Several passes count every example several times; propensities need it once.
-        passes = int(getattr(getattr(model, "classifier_", model), "epochs", 1))
-        once = (-(-np.asarray(counts) // passes)).tolist()
-        by_label = dict(zip(np.asarray(model.classes_).tolist(), once, strict=True))
-        return cls(by_label, -(-int(seen) // passes), A, B)
+        # Propensities need every example once, however many passes have seen it.
+        learned = getattr(getattr(model, "classifier_", model), "_learned", None)
+        once = int(seen) - int(getattr(learned, "repeated", 0))
+        by_label = dict(
+            zip(np.asarray(model.classes_).tolist(), np.asarray(counts).tolist(), strict=True)
+        )
+        return cls(by_label, once, A, B)
 
     def weights(self, labels: Iterable[Hashable]) -> FloatArray | None:
         """Return the inverse propensity of each label; None if there are too few examples."""

@@ -29,6 +29,7 @@ from labelgrove.models.engine._archive import (
     parameters_from,
     vocabulary_from,
 )
+from labelgrove.models.engine._examples import Mask
 from labelgrove.models.engine._guard import Guard, Turn
 from labelgrove.models.engine._learned import (
     KINDS,
@@ -115,8 +116,8 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     @abstractmethod
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        """Forget everything, then learn."""
+    def _fit(self, X: Any, y: Any, sample_weight: Any, own: Mask = None) -> None:
+        """Forget everything, then learn; see `Examples` for ``own``."""
 
     # --- prediction ----------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from labelgrove._interrupts import run_watched
 from labelgrove._parameters import thread_count
 from labelgrove._validation import check_weights, is_dict_rows
 from labelgrove.models._base import LabelClassifier
-from labelgrove.models.engine._examples import Examples, Start, Weigh, take
+from labelgrove.models.engine._examples import Examples, Mask, Start, Weigh, take
 from labelgrove.models.engine._learned import Engine
 from labelgrove.models.engine._staged import StagedEngine
 
@@ -36,8 +36,8 @@ class BatchClassifier(LabelClassifier):
         progress = self._progress
         return 0.0 if progress is None else progress.share
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        fit_at_once(self, X, y, partial(check_weights, sample_weight))
+    def _fit(self, X: Any, y: Any, sample_weight: Any, own: Mask = None) -> None:
+        fit_at_once(self, X, y, partial(check_weights, sample_weight), own)
 
     @abstractmethod
     def _start(self, *, named: bool) -> BatchStart:
@@ -47,14 +47,14 @@ class BatchClassifier(LabelClassifier):
         """
 
 
-def fit_at_once(model: Any, X: Any, y: Any, weigh: Weigh) -> None:
+def fit_at_once(model: Any, X: Any, y: Any, weigh: Weigh, own: Mask) -> None:
     """Learn from all examples in a separate thread; an unfinished fit does not change the model.
 
     The model's ``_start`` returns a `BatchStart`. Its ``_progress`` exists during the fit.
     """
     with model._guard.changing() as turn:
         start: BatchStart = model._started(named=is_dict_rows(X))
-        examples = take(start, X, y, model._kinds, weigh)
+        examples = take(start, X, y, model._kinds, weigh, own=own)
         examples.make_known(start.labels, examples.first + len(examples.fresh))
         if examples.weights is not None and not examples.weights.all():  # 0 ignores a row
             examples = examples.at(np.flatnonzero(examples.weights > 0))
@@ -93,10 +93,11 @@ def _train(model: Any, start: BatchStart, examples: Examples) -> Engine:
 
 def _split(examples: Examples, options: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Draw the rows to hold out; return them and all others."""
-    n_rows = examples.rows.n_rows
-    n = min(int(_SHARE * n_rows), _MOST)
-    drawn = np.random.default_rng(options.seed).permutation(n_rows)
-    return np.sort(drawn[:n]), np.sort(drawn[n:])
+    n_rows, own = examples.rows.n_rows, examples.own
+    may_be_drawn = np.arange(n_rows) if own is None else np.flatnonzero(own)
+    n = min(int(_SHARE * len(may_be_drawn)), _MOST)
+    held_out = np.sort(np.random.default_rng(options.seed).permutation(may_be_drawn)[:n])
+    return held_out, np.setdiff1d(np.arange(n_rows), held_out, assume_unique=True)
 
 
 def _add_to_sums(engine: StagedEngine, examples: Examples) -> None:

@@ -49,6 +49,12 @@ class WithNames:
     weights: npt.NDArray[np.floating[Any]] | None
     own: npt.NDArray[np.bool_]
 
+    def announced(self, classes: Iterable[Any], known: Iterable[Any]) -> list[Any]:
+        """Add to the announced classes the known labels, and those that names introduce."""
+        rows = (row for row, own in zip(self.labels, self.own, strict=True) if not own)
+        named = (label for row in rows for label in (row if isinstance(row, list) else [row]))
+        return list(dict.fromkeys([*classes, *known, *named]))
+
 
 def check_names(names: object, vocabulary: object) -> None:
     """Refuse invalid values of the parameters ``names`` and ``vocabulary``."""

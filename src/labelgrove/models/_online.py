@@ -19,7 +19,7 @@ from labelgrove._parameters import integer, thread_count
 from labelgrove._validation import Rows, check_weights, is_dict_rows
 from labelgrove.models._base import LabelClassifier
 from labelgrove.models._shared import SharedModel
-from labelgrove.models.engine._examples import MOST_WEIGHT, Examples, Start, Weigh, take
+from labelgrove.models.engine._examples import MOST_WEIGHT, Examples, Mask, Start, Weigh, take
 from labelgrove.models.engine._guard import Turn
 from labelgrove.models.engine._learned import MISSING, Learned, OnlineEngine, known
 from labelgrove.models.engine._records import Options
@@ -69,7 +69,7 @@ class OnlineClassifier(LabelClassifier):
 
     epochs: int
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, own: Mask = None) -> None:
         passes, threads = integer("epochs", self.epochs, 1), thread_count(self.n_jobs)
         with self._guard.changing() as turn:
             start = self._started(named=is_dict_rows(X))
@@ -80,6 +80,7 @@ class OnlineClassifier(LabelClassifier):
                 self._kinds,
                 partial(check_weights, sample_weight, most=MOST_WEIGHT),
                 check=self._check_new_labels,
+                own=own,
             )
             self._adopt(start.learned(start.make(examples), examples), turn)
             self._run(examples, passes, turn, threads, Pace.of_runs(threads))
@@ -156,6 +157,7 @@ class OnlineClassifier(LabelClassifier):
         patience: float | None,
         prepare: Prepare | None = None,
         *,
+        own: Mask = None,
         again: bool = False,
         watch: Watch | None = None,
     ) -> Self:
@@ -164,19 +166,19 @@ class OnlineClassifier(LabelClassifier):
         pace = Pace.of_runs(threads) if patience is None else Pace.of_steps()
         with self._guard.changing(patience) as turn:
             weigh = partial(check_weights, sample_weight, most=MOST_WEIGHT, some=False)
-            examples = self._take_more(X, y, classes, weigh, turn, zeros=prepare is not None)
+            examples = self._take_more(X, y, classes, weigh, turn, own, zeros=prepare is not None)
             self._run(examples, 1, turn, threads, pace, prepare, again=again, watch=watch)
         return self
 
     def _take_more(
-        self, X: Any, y: Any, classes: Any, weigh: Weigh, turn: Turn, *, zeros: bool
+        self, X: Any, y: Any, classes: Any, weigh: Weigh, turn: Turn, own: Mask, *, zeros: bool
     ) -> Examples:
         """Validate a call's examples; start the model if it has learnt nothing yet."""
         into = self._learned or self._started(named=is_dict_rows(X))
         if isinstance(into, Learned) and not into.engine.can_learn:
             raise ModelStateError("this model was saved for prediction only and cannot learn")
         examples = take(
-            into, X, y, self._kinds, weigh, classes, self._check_new_labels, zeros=zeros
+            into, X, y, self._kinds, weigh, classes, self._check_new_labels, own=own, zeros=zeros
         )
         if isinstance(into, Start):
             self._adopt(into.learned(into.make(None), examples), turn)
@@ -205,9 +207,10 @@ class OnlineClassifier(LabelClassifier):
                 if prepare is not None:
                     rows = prepare(examples.rows, begin, end, threads).without_zeros()
                     run = replace(examples, rows=rows)
+                known_rows = again or done >= n
                 if isinstance(learned.engine, StagedEngine):
-                    learned.engine.again = again or done >= n
-                learn_run(learned, run, begin, end, threads, watch)
+                    learned.engine.again, learned.engine.own = known_rows, examples.own
+                learn_run(learned, run, begin, end, threads, watch, again=known_rows)
                 pace.adapt(perf_counter() - started)
             done += end - begin
         if turn.interrupts.pending:
@@ -300,11 +303,20 @@ def learn_run(
     end: int,
     threads: int,
     watch: Watch | None = None,
+    *,
+    again: bool = False,
 ) -> None:
     """Learn some rows, making labels known no earlier than their examples.
 
     The model is consistent before and after.
     """
+
+    def count(end: int) -> None:
+        if again:
+            learned.repeated += end - begin
+        else:
+            learned.count(examples.counted(begin, end))
+
     label_indptr, ids, engine = examples.indptr, examples.ids, learned.engine
     labels = ids[label_indptr[begin] : label_indptr[end]]
     before, seen = len(learned.labels), engine.examples_seen
@@ -321,12 +333,17 @@ def learn_run(
         learned.labels.truncate(max(engine.label_count, before, announced))
         if not isinstance(error, _core.BudgetExceeded):
             raise
-        learned.count(examples.counted(begin, begin + engine.examples_seen - seen))
+        count(begin + engine.examples_seen - seen)
         message, sums = str(error), getattr(learned.options, "sums_bytes", 0)
         if sums:
             message = f"second_stage reserves {sums} bytes of max_bytes, which leaves {message}"
+        if (trees := getattr(learned.options, "n_trees", 1)) > 1:
+            message += (
+                f" (this is the share of one of {trees} trees, which may now have learnt different "
+                "numbers of examples: load the last saved model)"
+            )
         raise ModelStateError(message) from None
-    learned.count(examples.counted(begin, end))
+    count(end)
     if watch is not None:
         names = learned.labels.names
         watch.found += [names[row[row != MISSING]].tolist() for row in found]

@@ -98,7 +98,8 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         number of threads or on how the stream is divided into calls. Several trees share the
         limit. It includes weights inherited from a batch model, and 256 bytes for each label and
         its name, but neither feature names nor the rest of longer label names. Three sixteenths
-        of it are reserved for the sums of a re-ranking ``second_stage``.
+        of it are reserved for the sums of a re-ranking ``second_stage``. If labels need more, the
+        call fails: one tree keeps what it has learnt, several cannot be used any more.
     normalize : bool
         Whether to scale examples to unit length.
     epochs : int
@@ -111,8 +112,9 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         F-measure (Jasinska et al. 2016, Algorithm 2). It predicts examples just before they are
         learnt.
     ofo_a, ofo_b : float
-        Initial counts of OFO. A new label's threshold is ``ofo_a / ofo_b``, but at most 1/2, with
-        the weight of ``ofo_b`` true or predicted examples.
+        Initial counts of OFO. A new label's threshold is ``ofo_a / ofo_b``, with the weight of
+        ``ofo_b`` true or predicted examples, but at most 1/2, and at least π / (π + 1) for a label
+        that a share π of the examples has had.
     ofo_every : int, optional
         OFO predicts one example in this many, drawn at random: 4 by default, 1 in the paper's
         preset.
@@ -279,6 +281,10 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         other model the optimiser state is estimated from the label counts, and the auxiliary
         classifiers know only that all examples of their node were positive.
 
+        Thresholds of the batch model are kept, unless ``thresholds="ofo"``. Tune them again: the
+        new model's probabilities differ, since a batch model has measured how margins become
+        probabilities.
+
         Parameters
         ----------
         model : PLTClassifier
@@ -338,7 +344,8 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
             else:
                 engine = learn_on(options, trained.batch, batch.counts)
             staged = with_stage(engine, online._new_stage(), batch.engine, options.sums_bytes)
-            learned = replace(batch.copy_around(staged), options=options)
+            tuned = None if options.ofo_b else batch.tuned  # else OFO's would never be used
+            learned = replace(batch.copy_around(staged), options=options, tuned=tuned)
         online._learned, online._vocabulary = learned, model._vocabulary
         return online
 

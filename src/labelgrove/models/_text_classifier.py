@@ -170,7 +170,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         X : iterable of str
             One text per example.
         y, sample_weight
-            As for the classifier's ``fit``.
+            As for the classifier's ``fit``. Texts of weight 0 count in the document frequencies.
 
         Returns
         -------
@@ -196,7 +196,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         self._fitting = classifier
         try:
             with _counting(own):
-                classifier.fit(rows, y, sample_weight)
+                classifier._fit(rows, y, sample_weight, own)
         finally:  # an online classifier that was interrupted keeps what it has learnt
             del self._fitting
             if classifier.__sklearn_is_fitted__():
@@ -631,6 +631,10 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
             known = () if classifier._learned is None else classifier._learned.labels
             more = with_names(X, y, sample_weight, classifier.vocabulary_, self.names, known)
             X, y, sample_weight, own = more.texts, more.labels, more.weights, more.own
+            if classes is not None:
+                at_once = () if classifier._learned is None else classifier._learned.classes()
+                named = [one for one in at_once if one in classifier.vocabulary_]
+                classes = more.announced(classes, named)
             if watch is not None:
                 watch.rows = np.flatnonzero(own)[watch.rows].astype(np.uint64)
         if again or isinstance(self.text_, HashedText):
@@ -642,7 +646,15 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
             prepare = self.text_.learn
         with _counting(own):
             classifier._partial_fit(
-                rows, y, classes, sample_weight, patience, prepare, again=again, watch=watch
+                rows,
+                y,
+                classes,
+                sample_weight,
+                patience,
+                prepare,
+                own=own,
+                again=again,
+                watch=watch,
             )
         return self
 

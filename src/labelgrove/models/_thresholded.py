@@ -84,7 +84,7 @@ class ThresholdedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     thresholds_ : ndarray of float64, shape (n_classes,)
         The threshold of each class.
     tuned_ : Thresholds
-        The same thresholds, with the F-measure that they reach on the held-out examples.
+        The same thresholds, with the F-measure found in tuning; see `labelgrove.tuning.Thresholds`.
     inner_products_ : float
         Inner products per held-out example, on average; NaN if the estimator does not report it.
 

@@ -105,7 +105,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     `transform` weights a text as if it were the next document. Features that have occurred in no
     document are omitted, since no model can know them.
 
-    Words are truncated to 64 letters. Lone surrogates separate words.
+    Words of more than 64 letters are cut into pieces of 64. Lone surrogates separate words.
 
     Examples
     --------

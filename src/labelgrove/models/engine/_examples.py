@@ -23,6 +23,7 @@ from labelgrove.tuning._second_stage import SecondStage
 MOST_WEIGHT = 1e6
 """Largest weight of an example that is learnt online."""
 
+Mask = npt.NDArray[np.bool_] | None
 Weigh = Callable[[int], "npt.NDArray[np.float32] | None"]
 
 MakeT_co = TypeVar("MakeT_co", bound=Callable[..., Engine], covariant=True)
@@ -39,6 +40,9 @@ class Examples:
         The labels of row i are ``ids[indptr[i]:indptr[i + 1]]``.
     weights : ndarray of float32, or None
         Weight of each row; None if all are 1.
+    own : ndarray of bool, or None
+        False for examples made from names of labels, which say nothing about later predictions.
+        None if there are none.
     kind : {"multiclass", "multilabel", "indicator"}
     n_columns : int
         Number of columns of the indicator.
@@ -58,6 +62,7 @@ class Examples:
     indptr: npt.NDArray[np.int64]
     ids: npt.NDArray[np.uint32]
     weights: npt.NDArray[np.float32] | None
+    own: Mask
     kind: str
     n_columns: int
     dense: bool
@@ -73,17 +78,23 @@ class Examples:
 
     def at(self, rows: npt.NDArray[np.int64]) -> Self:
         """Return the examples of some rows."""
-        own, width = self.rows, len(self.rows.ids)
-        if own.dense:
-            values = own.values.reshape(-1, width)[rows].reshape(-1)
-            taken = own._replace(values=values, n_rows=len(rows))
+        all_rows, width = self.rows, len(self.rows.ids)
+        if all_rows.dense:
+            values = all_rows.values.reshape(-1, width)[rows].reshape(-1)
+            taken = all_rows._replace(values=values, n_rows=len(rows))
         else:
-            ends, places = _places(own.indptr, rows)
-            arrays = ends, own.ids[places], own.values[places]
-            taken = Rows(*arrays, len(rows), own.n_features, dense=False)
+            ends, places = _places(all_rows.indptr, rows)
+            arrays = ends, all_rows.ids[places], all_rows.values[places]
+            taken = Rows(*arrays, len(rows), all_rows.n_features, dense=False)
         indptr, places = _places(self.indptr, rows)
-        weights = None if self.weights is None else self.weights[rows]
-        return replace(self, rows=taken, indptr=indptr, ids=self.ids[places], weights=weights)
+        return replace(
+            self,
+            rows=taken,
+            indptr=indptr,
+            ids=self.ids[places],
+            weights=None if self.weights is None else self.weights[rows],
+            own=None if self.own is None else self.own[rows],
+        )
 
     def counted(self, begin: int, end: int) -> npt.NDArray[np.uint32]:
         """Return the labels of the rows from ``begin`` to ``end`` with a weight above 0."""
@@ -144,6 +155,7 @@ def take(
     classes: Any = None,
     check: Callable[[Any, list[Any]], None] | None = None,
     *,
+    own: Mask = None,
     zeros: bool = False,
 ) -> Examples:
     """Validate a call's examples, without adding new labels yet.
@@ -191,6 +203,7 @@ def take(
         indptr=indptr,
         ids=ids.view(np.uint32),
         weights=weights,
+        own=own,
         kind=targets.kind,
         n_columns=targets.n_columns or 0,
         dense=targets.dense,

@@ -184,6 +184,9 @@ class Learned(Generic[OptionsT_co, EngineT_co]):
         Number of columns of X seen so far.
     counts : ndarray of int64
         Number of examples by label id; may be longer than the number of labels.
+    repeated : int
+        How many of the examples that the engine has seen had been learnt before, and are not
+        counted again.
     dense : bool
         Whether the indicator was a dense array; if so, results are dense too.
     column_names : ndarray of object (str), or None
@@ -204,6 +207,7 @@ class Learned(Generic[OptionsT_co, EngineT_co]):
     n_columns: int
     n_features: int
     counts: npt.NDArray[np.int64]
+    repeated: int = 0
     dense: bool = False
     column_names: npt.NDArray[Any] | None = None
     tuned: Thresholds | None = None

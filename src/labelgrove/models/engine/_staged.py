@@ -65,7 +65,7 @@ class StagedEngine:
     sums : LabelSums, optional
         Sum of the examples of every label; by default empty.
     met : int
-        Number of examples passed to `learn` so far.
+        Number of examples learnt so far, except those of weight 0 and those made from names.
     sums_bytes : int
         Memory limit of new sums; 0 for none.
     """
@@ -83,6 +83,7 @@ class StagedEngine:
         self.sums = _core.LabelSums(BUDGET, sums_bytes) if sums is None else sums
         self.met = met
         self.again = False  # whether the examples were learnt before: then learn nothing from them
+        self.own: npt.NDArray[np.bool_] | None = None  # which rows are examples; None for all
         # Re-ranking needs more predictions than calibration, of more labels, and distinguishes more
         # places.
         self.bursts, self.k = (4, _TO_CALIBRATE) if stage.tail is None else (16, CANDIDATES)
@@ -110,14 +111,11 @@ class StagedEngine:
 
         The answers are ranked as the second stage would have ranked them before the call.
         """
-        watched = [
-            (row, keep)
-            for row, keep in self._observed(begin, end)
-            if weights is None or weights[row] > 0
-        ]
-        own, keeps = [row for row, _ in watched], np.array([keep for _, keep in watched])
+        counted = self._counted(begin, end, weights)
+        watched = [*self._observed(counted)]
+        seen_first, keeps = [row for row, _ in watched], np.array([keep for _, keep in watched])
         given = np.empty(0, np.uint64) if asked is None else asked
-        questions = np.union1d(np.array(own, np.uint64), given)
+        questions = np.union1d(np.array(seen_first, np.uint64), given)
         seen, at = self.first.examples_seen, begin
         nothing = np.empty((0, self.k), np.uint32), np.empty((0, self.k), np.float32)
         found, scores = nothing
@@ -143,14 +141,17 @@ class StagedEngine:
                     x, k_best = _one_row(indptr, ids, values, row), best[:CANDIDATES].copy()
                     _, [order] = self._reranked(*x, k_best[None], its_scores[None, :CANDIDATES], 1)
                     best[:CANDIDATES] = k_best[order]
-            its = np.searchsorted(questions, own)
+            its = np.searchsorted(questions, seen_first)
             found, scores = every[its, : self.k], all_scores[its, : self.k]
         finally:
-            true = [labels[label_indptr[row] : label_indptr[row + 1]] for row in own[: len(found)]]
+            true = [
+                labels[label_indptr[row] : label_indptr[row + 1]]
+                for row in seen_first[: len(found)]
+            ]
             right = _right(found, np.repeat(np.arange(len(true)), [*map(len, true)]), true)
             cosines, worth = np.zeros(found.shape, np.float32), np.zeros(found.shape)
             if self.stage.tail is not None:  # with the sums as they were before each example
-                for i, row in enumerate(own[: len(found)]):
+                for i, row in enumerate(seen_first[: len(found)]):
                     self.add(indptr, ids, values, label_indptr, labels, at, row, weights)
                     its_labels, at = found[i : i + 1], row
                     cosines[i] = self._cosines(*_one_row(indptr, ids, values, row), its_labels, 1)
@@ -158,11 +159,18 @@ class StagedEngine:
             self.stage.observe(scores, cosines, worth, right, keeps[: len(found)])
             stop = begin + self.first.examples_seen - seen
             self.add(indptr, ids, values, label_indptr, labels, at, stop, weights)
-            self.met += stop - begin
+            self.met += int(np.searchsorted(counted, stop))
         return answers[0][:, :k], answers[1][:, :k]
 
-    def _observed(self, begin: int, end: int) -> Iterator[tuple[int, float]]:
-        """Yield rows to predict, and the factor by which earlier predictions are discounted.
+    def _counted(self, begin: int, end: int, weights: Floats | None) -> npt.NDArray[np.int64]:
+        """Return the rows that are examples of what will be predicted, with a weight above 0."""
+        rows = np.arange(begin, end)
+        if self.own is not None:
+            rows = rows[self.own[begin:end]]
+        return rows if weights is None else rows[weights[rows] > 0]
+
+    def _observed(self, rows: npt.NDArray[np.int64]) -> Iterator[tuple[int, float]]:
+        """Yield those to predict, and the factor by which earlier predictions are discounted.
 
         All of the first ``2 * bursts`` bursts are predicted, then every second one up to twice as
         many, then every fourth, and so on. Early predictions say little about the later model: each
@@ -171,7 +179,7 @@ class StagedEngine:
         """
         if self.again:
             return
-        first, last = self.met, self.met + end - begin
+        first, last = self.met, self.met + len(rows)
         for burst in range(first // _BURST, -(-last // _BURST)):
             since = 1 << max(0, (burst // self.bursts).bit_length() - 1)
             if burst % since:
@@ -180,7 +188,7 @@ class StagedEngine:
             for number in range(max(burst * _BURST, first, _BEGIN), min(after, last)):
                 following = number + 1 if number + 1 < after else (burst + since) * _BURST
                 share = number / following
-                yield number - first + begin, share * share  # a power may be rounded differently
+                yield int(rows[number - first]), share * share  # a power may be rounded differently
 
     def add(
         self,

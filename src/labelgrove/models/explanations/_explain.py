@@ -16,7 +16,7 @@ from labelgrove._errors import DataError, ParameterError
 from labelgrove._parameters import integer
 from labelgrove._validation import Rows
 from labelgrove.models.engine._learned import MISSING, AnyLearned, TreeEngine
-from labelgrove.models.engine._staged import StagedEngine
+from labelgrove.models.engine._staged import StagedEngine, first_stage
 from labelgrove.models.engine._trees import tree_numbers
 from labelgrove.models.explanations._explanation import (
     Contribution,
@@ -49,10 +49,10 @@ def explain(
     rows = _one_row(learned, X)
     given = None if threshold is None else learned.thresholds(threshold)
     best, scores = _best_labels(learned, rows, k, given)
-    tree, staged = learned, None
+    tree = replace(learned, engine=first_stage(learned.engine))  # only this has paths
+    staged = None
     if isinstance(learned.engine, StagedEngine) and learned.engine.stage.examples > 0:
         staged = learned.engine
-        tree = replace(learned, engine=staged.first)  # paths exist only in the first stage
         scores = _best_labels(tree, rows, k)[1] if given is None else scores
     wanted = best.tolist() if label is None else [_id_of(learned, label)]
     named = _named(_feature_naming(learned, feature_names), rows.ids.tolist())
@@ -83,7 +83,7 @@ def explain(
                 leaves=found.leaves,
                 contributions=_weighed(average, found.values, top, named)[0],
                 fallen_out=None if predicted else _fall(path, needed),
-                first_stage=None if tree is learned else _probability_of(tree, rows, one),
+                first_stage=None if staged is None else _probability_of(tree, rows, one),
                 cosine=_cosine(learned, rows, one),
             )
         )
@@ -213,8 +213,10 @@ def _id_of(learned: AnyLearned, label: Any) -> int:
         If there is no such label.
     """
     [found] = learned.labels.ids_of([label])
-    if found < 0 or not np.isin(found, learned.engine.labels()):
+    if found < 0 or not learned.labels.active[found]:
         raise DataError(f"label {label!r} is not known to the model")
+    if not np.isin(found, learned.engine.labels()):
+        raise DataError(f"label {label!r} has no examples yet, so there is nothing to explain")
     return int(found)
 
 
