@@ -174,7 +174,7 @@ def check_counts(make: Make) -> None:
     times = make.counted(2)
     assert clf.examples_seen_ == times * X.shape[0] + 10
     for name, count in zip(clf.classes_, clf.label_counts_, strict=True):
-        assert count == times * sum(name in row for row in Y) + sum(name in row for row in Y[:10])
+        assert count == sum(name in row for row in [*Y, *Y[:10]])  # once, however many passes
 
 
 def check_the_seed_decides(make: Make) -> None:

@@ -419,10 +419,9 @@ def test_forests_give_one_answer_too(make: Any, single: bool) -> None:
     Y = [row or ["none"] for row in Y]
     y: Any = [row[0] for row in Y] if single else Y
     clf = make(n_estimators=6, second_stage="calibrate").fit(X, y)
-    even = np.full(
-        (300, 5), 0.5, np.float32
-    )  # right only at the first place, so that places differ
-    stage_of(clf).stage.observe(even, even, even, np.arange(5) < even, np.ones(300))
+    even = np.full((300, 5), 0.5, np.float32)
+    right = np.arange(5) < even  # only at the first place, so that places differ
+    stage_of(clf).stage.observe(even, even, even, right, np.ones(300))
     X_test, _ = near_centroids(1, 40, 12)
     labels, scores = clf.predict_topk(X_test, clf.n_classes_)
     everything = np.zeros(labels.shape, np.float32)

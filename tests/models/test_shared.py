@@ -288,8 +288,8 @@ def test_ctrl_c_between_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     X, Y = noise(n=30)
     learn, learnt = _online.learn_run, []
 
-    def interrupted(*arguments: Any) -> None:
-        learn(*arguments)
+    def interrupted(*arguments: Any, **options: Any) -> None:
+        learn(*arguments, **options)
         learnt.append(arguments)
         if len(learnt) == 5:
             signal.raise_signal(signal.SIGINT)

@@ -113,54 +113,59 @@ class StagedEngine:
         """
         counted = self._counted(begin, end, weights)
         watched = [*self._observed(counted)]
-        seen_first, keeps = [row for row, _ in watched], np.array([keep for _, keep in watched])
+        own = np.array([row for row, _ in watched], np.uint64)
         given = np.empty(0, np.uint64) if asked is None else asked
-        questions = np.union1d(np.array(seen_first, np.uint64), given)
-        seen, at = self.first.examples_seen, begin
-        nothing = np.empty((0, self.k), np.uint32), np.empty((0, self.k), np.float32)
-        found, scores = nothing
-        answers: tuple[Any, Any] = nothing
+        questions = np.union1d(own, given) if watched else given
+        seen, most = self.first.examples_seen, max(self.k, k)
+        found, scores = np.empty((0, self.k), np.uint32), np.empty((0, self.k), np.float32)
+        arrays = indptr, ids, values, label_indptr, labels
         try:
             every, all_scores = self.first.learn(
-                indptr,
-                ids,
-                values,
-                label_indptr,
-                labels,
-                begin,
-                end,
-                threads,
-                weights,
-                questions,
-                max(self.k, k),
+                *arrays, begin, end, threads, weights, questions, most
             )
             its = np.searchsorted(questions, given)
-            answers = every[its], all_scores[its]
+            best, best_scores = every[its], all_scores[its]
             if self.stage.reranks:
-                for row, best, its_scores in zip(given.tolist(), *answers, strict=True):
-                    x, k_best = _one_row(indptr, ids, values, row), best[:CANDIDATES].copy()
+                for row, ranked, its_scores in zip(given, best, best_scores, strict=True):
+                    x, k_best = _one_row(indptr, ids, values, row), ranked[:CANDIDATES].copy()
                     _, [order] = self._reranked(*x, k_best[None], its_scores[None, :CANDIDATES], 1)
-                    best[:CANDIDATES] = k_best[order]
-            its = np.searchsorted(questions, seen_first)
+                    ranked[:CANDIDATES] = k_best[order]
+            its = np.searchsorted(questions, own)
             found, scores = every[its, : self.k], all_scores[its, : self.k]
         finally:
-            true = [
-                labels[label_indptr[row] : label_indptr[row + 1]]
-                for row in seen_first[: len(found)]
-            ]
-            right = _right(found, np.repeat(np.arange(len(true)), [*map(len, true)]), true)
-            cosines, worth = np.zeros(found.shape, np.float32), np.zeros(found.shape)
-            if self.stage.tail is not None:  # with the sums as they were before each example
-                for i, row in enumerate(seen_first[: len(found)]):
-                    self.add(indptr, ids, values, label_indptr, labels, at, row, weights)
-                    its_labels, at = found[i : i + 1], row
-                    cosines[i] = self._cosines(*_one_row(indptr, ids, values, row), its_labels, 1)
-                    worth[i] = self._inverse_propensity(its_labels)
-            self.stage.observe(scores, cosines, worth, right, keeps[: len(found)])
-            stop = begin + self.first.examples_seen - seen
-            self.add(indptr, ids, values, label_indptr, labels, at, stop, weights)
+            at, stop = begin, begin + self.first.examples_seen - seen
+            if len(found) > 0:
+                at = self._watch(*arrays, begin, weights, watched, found, scores)
+            self.add(*arrays, at, stop, weights)
             self.met += int(np.searchsorted(counted, stop))
-        return answers[0][:, :k], answers[1][:, :k]
+        return best[:, :k], best_scores[:, :k]
+
+    def _watch(
+        self,
+        indptr: Pointers,
+        ids: Ids,
+        values: Floats,
+        label_indptr: Pointers,
+        labels: Ids,
+        at: int,
+        weights: Floats | None,
+        watched: list[tuple[int, float]],
+        found: npt.NDArray[np.uint32],
+        scores: npt.NDArray[np.float32],
+    ) -> int:
+        """Learn from the predictions for these rows; return the row that examples were added to."""
+        rows, keeps = zip(*watched, strict=True)
+        true = [labels[label_indptr[row] : label_indptr[row + 1]] for row in rows]
+        right = _right(found, np.repeat(np.arange(len(true)), [*map(len, true)]), true)
+        cosines, worth = np.zeros(found.shape, np.float32), np.zeros(found.shape)
+        if self.stage.tail is not None:  # with the sums as they were before each example
+            for i, row in enumerate(rows):
+                self.add(indptr, ids, values, label_indptr, labels, at, row, weights)
+                its_labels, at = found[i : i + 1], row
+                cosines[i] = self._cosines(*_one_row(indptr, ids, values, row), its_labels, 1)
+                worth[i] = self._inverse_propensity(its_labels)
+        self.stage.observe(scores, cosines, worth, right, np.array(keeps))
+        return at
 
     def _counted(self, begin: int, end: int, weights: Floats | None) -> npt.NDArray[np.int64]:
         """Return the rows that are examples of what will be predicted, with a weight above 0."""
