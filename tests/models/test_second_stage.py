@@ -134,7 +134,20 @@ def calibrated() -> OnlinePLTClassifier:
     return clf
 
 
-@pytest.mark.parametrize("kind", ["online", "batch", "calibrated"])
+@pytest.fixture(scope="module")
+def level() -> OnlinePLTClassifier:
+    """Calibrated alike at all places, so that nobody needs to know them."""
+    X, Y = near_centroids()
+    clf = OnlinePLTClassifier(max_leaves=4, arity=2).fit(X, Y)
+    rng = np.random.default_rng(0)
+    scores = np.sort(rng.random((3000, 5)), axis=1)[:, ::-1].astype(np.float32)
+    right = rng.random(scores.shape) < scores**2
+    stage_of(clf).stage.observe(scores, scores, scores, right, np.ones(3000))
+    assert not stage_of(clf).stage.counts_places
+    return clf
+
+
+@pytest.mark.parametrize("kind", ["online", "batch", "calibrated", "level"])
 def test_all_ways_to_ask_agree(kind: str, request: pytest.FixtureRequest) -> None:
     clf = request.getfixturevalue(kind)
     X, _ = near_centroids(1, 40)
@@ -150,7 +163,10 @@ def test_all_ways_to_ask_agree(kind: str, request: pytest.FixtureRequest) -> Non
         reached = everything.astype(np.float64) >= threshold
         found = clf.predict_proba(X, threshold=threshold)
         assert np.array_equal(found.toarray(), np.where(reached, everything, 0))
-    if kind == "calibrated":  # a label's probability does not depend on the other labels requested
+    if kind in (
+        "calibrated",
+        "level",
+    ):  # a label's probability does not depend on the other labels requested
         some = clf.classes_[::3].tolist()
         allowed = clf.predict_proba(X, threshold=0.02, labels=some).toarray()
         others = ~np.isin(clf.classes_, some)
@@ -162,6 +178,11 @@ def test_all_ways_to_ask_agree(kind: str, request: pytest.FixtureRequest) -> Non
         assert np.array_equal(np.take_along_axis(everything, at, axis=1), among)
     clf.set_thresholds(each)
     assert np.array_equal(clf.predict(X).toarray(), everything.astype(np.float64) >= each)
+    if kind == "level":  # a single search is enough
+        engine, rows = stage_of(clf), clf._learned.check_rows(X).arrays
+        scope = engine.scope(clf._learned.thresholds(each))
+        costs = engine.above_threshold(*rows, scope, 1)[3]
+        assert np.array_equal(costs, engine.first.above_threshold(*rows, scope.first, 1)[3])
     one_by_one = [clf.predict_topk(X[[i]], 5)[1][0] for i in range(len(X))]
     assert np.array_equal(one_by_one, scores[:, :5])
     assert clf.tune_thresholds(*near_centroids(2, 100)).predict(X).shape == everything.shape

@@ -160,7 +160,7 @@ class LOMTreeClassifier(OnlineClassifier):
     classes_ : ndarray of shape (n_classes,)
         The classes that can be predicted, sorted.
     label_counts_ : ndarray of int64, shape (n_classes,)
-        Number of examples of each class, every pass counted.
+        Number of examples of each class.
     n_features_in_ : int
         Number of columns seen so far.
     examples_seen_ : int

@@ -137,7 +137,7 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
     classes_ : ndarray of shape (n_classes,)
         The labels that can be predicted, sorted; for indicator targets the column numbers.
     label_counts_ : ndarray of int64, shape (n_classes,)
-        Number of examples of each class, every pass counted.
+        Number of examples of each class.
     n_features_in_ : int
         Number of columns seen so far.
     examples_seen_ : int

@@ -175,6 +175,12 @@ class SecondStage:
         found = self.first.apply(_log_odds(probabilities), row_of, _log_odds(best))
         return found.astype(np.float32)
 
+    @property
+    def counts_places(self) -> bool:
+        """Whether a label's calibrated probability depends on how many labels are before it."""
+        fall, _ = self.first.curve()
+        return bool(fall > 0)
+
     def uncalibrated(
         self, thresholds: npt.NDArray[np.float32], place: int = 0
     ) -> npt.NDArray[np.float32]:

@@ -260,7 +260,7 @@ class StagedEngine:
         if self.stage.examples == 0:
             return labels, scores, costs
         best = scores
-        if allowed is not None and not self.stage.reranks:
+        if allowed is not None and not self.stage.reranks and self.stage.counts_places:
             lowest = np.nanmin(scores, axis=1, initial=np.inf)
             _, best, more = self.first.top_k(indptr, ids, values, self.k, 0, None, threads, lowest)
             costs = _both(costs, more)
@@ -293,8 +293,9 @@ class StagedEngine:
         ends, labels, scores, costs = found
         thresholds, allowed = scope.thresholds, scope.allowed
         row_of = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
-        if not self.stage.reranks and allowed is None and len(thresholds) == 1:
-            # A single threshold over all labels: every better-ranked label was found as well.
+        alike = allowed is None and len(thresholds) == 1
+        if not self.stage.reranks and (alike or not self.stage.counts_places):
+            # With a single threshold over all labels, every better-ranked label was found as well.
             best_scores = _best_of_rows(scores, row_of, ends, self.k)
         else:
             among = allowed if self.stage.reranks else None
