@@ -24,6 +24,14 @@ _REMOVED = 0.1
 """Share of labels removed from the training data if all labels of the test set occur there."""
 
 
+def are_there(dataset: str) -> bool:
+    """Whether the texts of a data set are available; if not, say so on standard output."""
+    there = (DATA / dataset / "train.jsonl.xz").exists()
+    if not there:
+        print(f"{dataset}: skipped, it is not in {DATA}")
+    return there
+
+
 def examples_of(dataset: str, part: str) -> Examples:
     """Read a part of a data set."""
     return read_examples(DATA / dataset / f"{part}.jsonl.xz")
@@ -90,10 +98,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and write ``names-<dataset>.json``."""
     chosen = command_line(__doc__ or "", DATASETS).parse_args(arguments)
     for dataset in chosen.subjects:
-        if not (DATA / dataset / "train.jsonl.xz").exists():
-            print(f"{dataset}: skipped, it is not in {DATA}")
-            continue
-        compare(chosen.output, "names", dataset, "learn_and_test", learner=[*LEARNERS], names=NAMES)
+        if are_there(dataset):
+            compare(
+                chosen.output, "names", dataset, "learn_and_test", learner=[*LEARNERS], names=NAMES
+            )
 
 
 if __name__ == "__main__":

@@ -16,11 +16,10 @@ from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import FeatureUnion
 
-from benchmarks._data import DATA
 from benchmarks._environments import FASTTEXT, OMIKUJI_TEXTS, run
 from benchmarks._measure import fresh
 from benchmarks._results import command_line, earlier, write
-from benchmarks.names import LEARNERS, examples_of, vocabulary_of
+from benchmarks.names import LEARNERS, are_there, examples_of, vocabulary_of
 from benchmarks.programs import texts as programs
 from labelgrove import TextClassifier, evaluate
 from labelgrove.metrics import inverse_propensity, precision_at_k, psp_at_k
@@ -202,9 +201,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--speed", action="store_true", help="time the front ends alone")
     chosen = parser.parse_args(arguments)
     for dataset in chosen.subjects:
-        if not (DATA / dataset / "train.jsonl.xz").exists():
-            print(f"{dataset}: skipped, it is not in {DATA}")
-        elif chosen.speed:
+        if not are_there(dataset):
+            continue
+        if chosen.speed:
             write(chosen.output, "text_speed", dataset, speed(dataset, times=5))
         else:
             _measure(dataset, chosen.output, peers=chosen.peers, go_on=chosen.go_on)

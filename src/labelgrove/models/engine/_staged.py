@@ -135,18 +135,14 @@ class StagedEngine:
         finally:
             at, stop = begin, begin + self.first.examples_seen - seen
             if len(found) > 0:
-                at = self._watch(*arrays, begin, weights, watched, found, scores)
+                at = self._watch(arrays, begin, weights, watched, found, scores)
             self.add(*arrays, at, stop, weights)
             self.met += int(np.searchsorted(counted, stop))
         return best[:, :k], best_scores[:, :k]
 
     def _watch(
         self,
-        indptr: Pointers,
-        ids: Ids,
-        values: Floats,
-        label_indptr: Pointers,
-        labels: Ids,
+        arrays: tuple[Pointers, Ids, Floats, Pointers, Ids],
         at: int,
         weights: Floats | None,
         watched: list[tuple[int, float]],
@@ -154,13 +150,14 @@ class StagedEngine:
         scores: npt.NDArray[np.float32],
     ) -> int:
         """Learn from the predictions for these rows; return the row that examples were added to."""
+        indptr, ids, values, label_indptr, labels = arrays
         rows, keeps = zip(*watched, strict=True)
         true = [labels[label_indptr[row] : label_indptr[row + 1]] for row in rows]
         right = _right(found, np.repeat(np.arange(len(true)), [*map(len, true)]), true)
         cosines, worth = np.zeros(found.shape, np.float32), np.zeros(found.shape)
         if self.stage.tail is not None:  # with the sums as they were before each example
             for i, row in enumerate(rows):
-                self.add(indptr, ids, values, label_indptr, labels, at, row, weights)
+                self.add(*arrays, at, row, weights)
                 its_labels, at = found[i : i + 1], row
                 cosines[i] = self._cosines(*_one_row(indptr, ids, values, row), its_labels, 1)
                 worth[i] = self._inverse_propensity(its_labels)
