@@ -34,7 +34,7 @@ MAY_IMPORT = {
     "distributed": {"data", "evaluation", "metrics", "models", "persistence", "text", "trees"},
     "river": {"models"},
     "client": {"vocabulary"},
-    "service": {"", "client", "models", "text", "vocabulary"},
+    "service": {"", "client", "models", "text", "tuning", "vocabulary"},
     "cli": {
         *("", "client", "data", "datasets", "distributed", "evaluation", "metrics", "models"),
         *("reporting", "service", "text", "trees", "vocabulary"),

@@ -7,7 +7,7 @@ import itertools
 import os
 import secrets
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 from urllib.parse import quote
 
@@ -21,7 +21,9 @@ except ImportError as error:
         'labelgrove.client needs httpx; install it with pip install "labelgrove[service]"'
     ) from error
 
-_TRIES = 6
+_TRIES, _MORE_TRIES = 6, 10
+"""To reach a service: for three seconds, or for fifty if it has answered before."""
+
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 60
 _TRY_AGAIN = {429, 503}
@@ -47,6 +49,13 @@ class ServiceError(LabelGroveError):
 
     def __reduce__(self) -> tuple[type[ServiceError], tuple[int, str]]:
         return type(self), (self.status, str(self))
+
+
+def without_secret(url: str) -> str:
+    """Return an address without user and password, for messages."""
+    scheme, there, rest = url.partition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme}{there}{host.rpartition('@')[2]}{slash}{path}"
 
 
 def projects(url: str, *, token: str | None = None, timeout: float = 60.0) -> list[str]:
@@ -122,8 +131,10 @@ class Client:
         if not self.project:
             raise DataError(f"{url}: expected the project's name as well, as in {base}#name")
         token = token or os.environ.get("LABELGROVE_TOKEN")
-        self.url = base.rstrip("/")
-        self._home = f"{self.url}/v1/projects/{quote(self.project, safe='')}"
+        self._has_answered = False
+        self.url = without_secret(base.rstrip("/"))
+        self._projects = f"{base.rstrip('/')}/v1/projects"
+        self._home = f"{self._projects}/{quote(self.project, safe='')}"
         try:
             self._http = httpx.Client(
                 base_url=self._home,
@@ -189,6 +200,7 @@ class Client:
         ids: Sequence[str] | None = None,
         *,
         applied: bool = False,
+        stored: Callable[[int], None] | None = None,
     ) -> int:
         """Learn examples; they are durable when this returns.
 
@@ -201,6 +213,8 @@ class Client:
             Names of the examples, with which they can be forgotten.
         applied : bool
             Whether to wait until the model has learnt them.
+        stored : callable, optional
+            Called after each request with the number of examples that are durable so far.
 
         Returns
         -------
@@ -233,6 +247,8 @@ class Client:
                 for text, of_it, name in zip(texts[some], own[some], names[some], strict=True)
             ]
             sequence = self._teach("POST", "/examples", {"examples": examples}, applied=applied)
+            if stored is not None:
+                stored(some.stop)
         return sequence
 
     def forget(self, name: str, *, applied: bool = False) -> int:
@@ -279,7 +295,7 @@ class Client:
 
     def neighbours(self) -> list[str]:
         """List the names of all projects of the service."""
-        found = self._ask("GET", f"{self.url}/v1/projects")
+        found = self._ask("GET", self._projects)
         return [one["project_id"] for one in found["projects"]]
 
     def stats(self) -> dict[str, Any]:
@@ -347,13 +363,14 @@ class Client:
     def _answer(self, method: str, path: str, **request: Any) -> httpx.Response:
         """Retry until there is an answer, with growing pauses."""
         pause = _FIRST_PAUSE
-        for left in reversed(range(_TRIES)):
+        for left in reversed(range(_MORE_TRIES if self._has_answered else _TRIES)):
             try:
                 answer = self._http.request(method, path, **request)
             except httpx.TransportError as error:
                 if not left:
                     raise ServiceError(0, f"{self.url}: cannot be reached ({error})") from None
             else:
+                self._has_answered = True
                 if answer.status_code not in _TRY_AGAIN or not left:
                     return answer
                 asked = answer.headers.get("retry-after", "")  # seconds, or a date

@@ -342,5 +342,13 @@ def test_what_cannot_be_served_or_followed_is_refused(run: Any, tmp_path: Path) 
 
 def test_a_project_that_was_never_there_is_not_recovered(run: Any, tmp_path: Path) -> None:
     pytest.importorskip("starlette")
+    from labelgrove.service import alone_in
+
+    project = tmp_path / "projects" / "used"
+    project.mkdir(parents=True)
+    (project / "log.sqlite").touch()
+    with alone_in(tmp_path):  # by a service: it would go on writing to the log that was moved away
+        result = run("serve", tmp_path, "--recover", "used", status=1)
+    assert "another process is already serving" in result.stderr
     result = run("serve", tmp_path, "--recover", "nosuch", status=1)
     assert result.stderr == f"error: --recover nosuch: there is no such project in {tmp_path}\n"

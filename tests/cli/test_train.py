@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import signal
 from pathlib import Path
@@ -339,3 +340,18 @@ def test_labels_that_look_like_several_are_pointed_out(run: Any, tmp_path: Path)
 def test_an_option_of_a_race_names_the_algorithm_that_refuses_it(run: Any, texts: Path) -> None:
     words = ("train", texts, "-o", texts.with_suffix(".lg"), "--algorithm", "auto")
     assert "--algorithm auto, ldsm: arity=16" in run(*words, "--set", "arity=16", status=1).stderr
+
+
+def test_a_page_that_cannot_be_written_loses_no_model(
+    run: Any, vectors: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, "no space left on device", "p.html")
+
+    monkeypatch.setattr("labelgrove.cli._learning.write_stream_report", full)
+    model = tmp_path / "m.lg"
+    train = ("train", vectors, "-o", model, "--progressive", tmp_path / "p.html")
+    assert "p.html: no space left" in run(*train, status=1).stderr
+    learn = ("learn", model, vectors, "--progressive", tmp_path / "p.html")
+    assert "p.html: no space left" in run(*learn, status=1).stderr
+    assert labelgrove.load(model).examples_seen_ == 600

@@ -11,6 +11,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import labelgrove
+from labelgrove._unfinished import Unfinished
 from labelgrove.data import read_examples
 from labelgrove.metrics import f_measure
 
@@ -99,6 +100,14 @@ def test_few_examples_are_warned_of(
     assert "20 examples with" in few
     assert "true labels in total are too few" in few
     assert "--method sto overfits them" in run(*words, "--limit", "20", "--method", "sto").stderr
+
+
+def test_nothing_else_is_writing_the_model(run: Any, vectors: Path, vector_model: Path) -> None:
+    with Unfinished(vector_model):
+        refused = run("tune", vector_model, vectors, status=1)
+    assert "another process is writing it" in refused.stderr
+    run("tune", vector_model, vectors)
+    assert list(vector_model.parent.glob(".*")) == []
 
 
 def test_predict_goes_by_them(run: Any, vectors: Path, tuned: Path) -> None:

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import httpx
 import pytest
+from starlette.testclient import TestClient
 
 from labelgrove import DataError
 from labelgrove.cli.commands import app
 from labelgrove.client import Client, ServiceError
+from labelgrove.service import Service, create_app
 from service.kit import examples
 
 
@@ -72,6 +74,35 @@ def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.raises(ServiceError, match=r"http://127.0.0.1:9: cannot be reached"),
     ):
         client.stats()
+
+
+def test_a_service_that_restarts_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("labelgrove.client._FIRST_PAUSE", 0.0)
+    calls = iter([True, *[False] * 8, True])
+
+    def answer(_: httpx.Request) -> httpx.Response:
+        if next(calls):
+            return httpx.Response(200)
+        raise httpx.ConnectError("refused")
+
+    transport = httpx.MockTransport(answer)
+    with Client("http://127.0.0.1:9", "demo", transport=transport) as client:
+        client.stats()
+        client.stats()
+
+
+def test_no_message_shows_a_secret(service: Service) -> None:
+    with (
+        Client("http://me:lg_secret@127.0.0.1:9/at", "demo") as client,
+        pytest.raises(ServiceError, match=r"^http://127.0.0.1:9/at: cannot") as refused,
+    ):
+        client.stats()
+    service.leader = "http://me:lg_secret@127.0.0.1:9"
+    with TestClient(create_app(service), base_url="http://127.0.0.1:8787") as replica:
+        body = {"examples": [{"text": "a", "labels": ["b"]}]}
+        told = replica.post("/v1/projects/demo/examples", json=body).json()["detail"]
+    assert told.endswith("send writes to http://127.0.0.1:9")
+    assert "lg_secret" not in str(refused.value)
 
 
 @pytest.mark.parametrize("wait", ["0", "Wed, 21 Oct 2015 07:28:00 GMT", "soon", "-1"])
@@ -160,6 +191,12 @@ def test_the_command_line_says_which_line_a_service_cannot_learn(
     said = capsys.readouterr().err
     assert f"{path}:1081: found no labels; a service learns only examples" in " ".join(said.split())
     assert "has stored the first 1,024 examples" in " ".join(said.split())
+    lines[1_080] = json.dumps({"text": "too long", "labels": ["x" * 1_001]})
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert run("learn", f"{address}#demo", str(path)) == 1
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"{path}:1081: {address}: Expected `str` of length <= 1000" in said
+    assert "has stored the first 1,024 examples" in said
 
 
 def test_requests_are_cut_where_texts_are_long(monkeypatch: pytest.MonkeyPatch) -> None:

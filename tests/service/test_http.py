@@ -305,12 +305,25 @@ def test_who_comes_while_a_project_is_removed_finds_none(service: Service) -> No
             removed = threads.submit(service.delete, "demo")
             while "demo" not in service._busy:
                 time.sleep(0.001)
-            late = [threads.submit(service.enter, "demo"), threads.submit(service.delete, "demo")]
-            time.sleep(0.05)  # so that they have checked for it and wait
+            for late in (service.enter, service.delete):  # they must not wait for the last user
+                with pytest.raises(Problem, match="no project 'demo'"):
+                    threads.submit(late, "demo").result(20)
+            with pytest.raises(Problem, match="is being deleted"):
+                threads.submit(service.create, "demo", SMALL).result(20)
         removed.result()
-        for one in late:
-            with pytest.raises(Problem, match="no project 'demo'"):
-                one.result()
+    assert service.create("demo", SMALL)
+
+
+def test_two_labels_cannot_get_one_name_at_the_same_time(client: TestClient) -> None:
+    teach(client)
+    url, names = f"{DEMO}/labels/rename?wait=applied", ["cat", "dog"]
+    with ThreadPoolExecutor(2) as threads:
+        for turn in range(10):
+            changes = [{"names": {old: f"new{turn}"}} for old in names]
+            answers = [threads.submit(client.post, url, json=change) for change in changes]
+            statuses = [one.result().status_code for one in answers]
+            assert sorted(statuses) == [200, 409]
+            names = [f"new{turn}", names[statuses.index(409)]]
 
 
 def test_lists_leave_out_what_is_removed_meanwhile(

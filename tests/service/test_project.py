@@ -386,3 +386,11 @@ def test_several_trees_are_rebuilt_too() -> None:
     several = msgspec.structs.replace(SMALL, estimator={**SMALL.estimator, "n_trees": 2})
     taught = [Example(i, text, labels) for i, (text, labels) in enumerate(examples(40))]
     assert batch_model(several, taught).classifier_.n_trees == 2
+
+
+def test_the_newest_file_of_a_rebuild_is_used(tmp_path: Path) -> None:
+    for head in (9, 5, 12, 7):
+        (tmp_path / f"built-4-{head}.lg").touch()
+    history = History(tmp_path, SMALL, [], lambda after, upto: [])
+    assert history._built(4, 20) == tmp_path / "built-4-12.lg"
+    assert history._built(3, 20) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,8 @@ def learn_there(
     address: str, data: str, reading: Reading, limit: int | None, *, as_json: bool
 ) -> None:
     """Send examples to a service to learn; the address's fragment names the project."""
+    from labelgrove.client import ServiceError
+
     client = _client(address)
     sequence = done = 0
 
@@ -39,13 +42,25 @@ def learn_there(
                     f"{data}:{line}: found no {missing}; a service learns only examples with a "
                     "text and labels"
                 )
-        sequence = client.learn(texts, labels)
-        done += chunk.n_rows
+        before = done
+
+        def stored(rows: int) -> None:
+            nonlocal done
+            done = before + rows
+
+        try:
+            sequence = client.learn(texts, labels, stored=stored)
+        except ServiceError as error:
+            place = re.search(r"`\.examples\[(\d+)\]", str(error))
+            if place is None:
+                raise
+            line = chunk.lines[done - before + int(place[1])]
+            raise ServiceError(error.status, f"{data}:{line}: {error}") from None
 
     with client:
         try:
             _each(data, reading, limit, teach)
-        except LabelGroveError:
+        except (LabelGroveError, KeyboardInterrupt):
             if done:
                 say(f"{client.url} has stored the first {done:,} examples of {data}")
             raise

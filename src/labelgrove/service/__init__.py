@@ -3,7 +3,7 @@
 from labelgrove.service._app import create_app, serve
 from labelgrove.service._database import recover
 from labelgrove.service._problems import DamagedLog
-from labelgrove.service._service import SCOPES, Service
+from labelgrove.service._service import SCOPES, Service, alone_in
 from labelgrove.service._settings import Settings
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "DamagedLog",
     "Service",
     "Settings",
+    "alone_in",
     "create_app",
     "recover",
     "serve",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from labelgrove.client import Client, ServiceError
+from labelgrove.client import Client, ServiceError, without_secret
 from labelgrove.service._events import Event, Row
 from labelgrove.service._problems import DamagedLog, Problem
 
@@ -70,7 +70,7 @@ class Follower:
             except Exception as failure:  # noqa: BLE001  whatever it is, it may pass
                 pause, told = _PAUSE_AFTER_FAILURE, str(failure) or repr(failure)
             if told and told != told_before:
-                _log.warning("following %s: %s", self._leader, told)
+                _log.warning("following %s: %s", without_secret(self._leader), told)
             self._stopping.wait(pause)
 
     def _client(self, name: str) -> Client:

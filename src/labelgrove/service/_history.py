@@ -109,7 +109,11 @@ class History:
 
     def _built(self, upto: int, sequence: int) -> Path | None:
         """Find the batch model of a rebuild, if its examples have not changed since."""
-        for path in self._folder.glob(f"built-{upto}-*.lg"):
-            if not self.changes(int(path.stem.rpartition("-")[2]), sequence):
-                return path
-        return None
+        found = {
+            int(path.stem.rpartition("-")[2]): path
+            for path in self._folder.glob(f"built-{upto}-*.lg")
+        }
+        if not found:
+            return None
+        newest = max(found)  # an older one may just be being removed
+        return None if self.changes(newest, sequence) else found[newest]

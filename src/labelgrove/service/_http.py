@@ -23,6 +23,7 @@ from starlette.responses import Response
 
 from labelgrove._errors import DataError, LabelGroveError, ModelStateError, ParameterError
 from labelgrove._unfinished import DISK_FULL
+from labelgrove.client import without_secret
 from labelgrove.service._problems import Problem
 from labelgrove.service._project import Project
 from labelgrove.service._service import Service
@@ -120,6 +121,7 @@ class Context:
     metrics: Metrics
     awaited: Awaited
     opening: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
+    renaming: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
 
 @dataclass(frozen=True)
@@ -235,7 +237,8 @@ class Call:
     def may_learn(self) -> None:
         """Refuse writes to a replica."""
         if self.service.leader is not None:
-            raise Problem(403, f"this is a read-only replica; send writes to {self.service.leader}")
+            leader = without_secret(self.service.leader)
+            raise Problem(403, f"this is a read-only replica; send writes to {leader}")
 
     def leave(self) -> None:
         """Release the project."""

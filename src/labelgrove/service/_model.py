@@ -413,10 +413,17 @@ def learnt_anew(
         if not in_batch:
             while some := list(itertools.islice(run, _MANY)):
                 teach(model, some)
-        elif built is None:
-            model = batch_model(settings, list(run))
         else:
-            model = labelgrove.load(built)
+            learnt = None if built is None else _loaded(built)
+            model = batch_model(settings, list(run)) if learnt is None else learnt
+    return model
+
+
+def _loaded(built: Path) -> TextClassifier | None:
+    try:
+        model: TextClassifier = labelgrove.load(built)
+    except FileNotFoundError:  # just removed
+        return None
     return model
 
 

@@ -233,24 +233,32 @@ async def _known_labels(call: Call, asked: Iterable[str]) -> dict[str, int] | No
     return known
 
 
+def _alone(call: Call) -> asyncio.Lock:
+    """Return the lock under which labels are checked and then changed."""
+    return call.context.renaming.setdefault(call.request.path_params["project"], asyncio.Lock())
+
+
 async def rename_labels(call: Call) -> Receipt:
     call.may_learn()
-    known = await _known_labels(call, call.body.names)
-    if known is not None and not can_rename(call.body.names, known):
-        raise Problem(409, "names: two labels would get the same name; merge them instead")
-    return await _change(call, "rename")
+    async with _alone(call):
+        known = await _known_labels(call, call.body.names)
+        if known is not None and not can_rename(call.body.names, known):
+            raise Problem(409, "names: two labels would get the same name; merge them instead")
+        return await _change(call, "rename")
 
 
 async def merge_labels(call: Call) -> Receipt:
     call.may_learn()
-    await _known_labels(call, call.body.labels)
-    return await _change(call, "merge")
+    async with _alone(call):
+        await _known_labels(call, call.body.labels)
+        return await _change(call, "merge")
 
 
 async def remove_labels(call: Call) -> Receipt:
     call.may_learn()
-    await _known_labels(call, call.body.labels)
-    return await _change(call, "remove")
+    async with _alone(call):
+        await _known_labels(call, call.body.labels)
+        return await _change(call, "remove")
 
 
 async def deprecate_labels(call: Call) -> Receipt:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import msgspec
 
@@ -36,6 +37,20 @@ _DELETED = re.compile(rf"\.{PROJECT_NAME.pattern}\.[0-9a-f]{{16}}")
 
 SCOPES = ("read", "learn", "admin")
 """Scopes of tokens; each one includes those before it."""
+
+
+def alone_in(directory: Path) -> IO[str]:
+    """Lock other processes out of a directory while the returned file is open.
+
+    Raises
+    ------
+    LabelGroveError
+        If another process uses it.
+    """
+    return locked(
+        directory / "lock",
+        f"{directory}: another process is already serving this directory; expected only one",
+    )
 
 
 class Service:
@@ -64,10 +79,7 @@ class Service:
         self._memory = memory
         self._folder = directory / "projects"
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._lock_file = locked(
-            directory / "lock",
-            f"{directory}: another process is already serving this directory; expected only one",
-        )
+        self._lock_file = alone_in(directory)
         for path in self._folder.iterdir():
             if _DELETED.fullmatch(path.name):  # when the process was killed
                 shutil.rmtree(path, ignore_errors=True)
@@ -76,6 +88,7 @@ class Service:
         self._users: dict[str, int] = {}
         self._damaged: dict[str, str] = {}
         self._busy: set[str] = set()
+        self._going: set[str] = set()  # being deleted
         self.tokens = Tokens(directory / "tokens.json")
         self._follower: Follower | None = None
         self.closing = False
@@ -205,15 +218,23 @@ class Service:
         held = self._open.get(name)
         if held is not None:
             held.stop_building()  # a request that waits for a rebuild is using the project
-        with self._alone(name):
-            folder = self._existing(name)  # another request may have deleted it meanwhile
-            project = self._open.pop(name, None)
-            if project is not None:
-                project.close()
-            self._damaged.pop(name, None)
-            gone = folder.with_name(f".{name}.{secrets.token_hex(8)}")
-            folder.rename(gone)
-            shutil.rmtree(gone, ignore_errors=True)
+        with self._changed:
+            if name in self._going:
+                raise _missing(name)
+            self._going.add(name)
+        try:
+            with self._alone(name, deleting=True):
+                folder = self._existing(name)
+                project = self._open.pop(name, None)
+                if project is not None:
+                    project.close()
+                self._damaged.pop(name, None)
+                gone = folder.with_name(f".{name}.{secrets.token_hex(8)}")
+                folder.rename(gone)
+        finally:
+            with self._changed:
+                self._going.discard(name)
+        shutil.rmtree(gone, ignore_errors=True)
 
     @contextmanager
     def using(self, name: str) -> Iterator[Project]:
@@ -279,12 +300,20 @@ class Service:
         self._lock_file.close()
 
     @contextmanager
-    def _alone(self, name: str, *, unused: bool = True) -> Iterator[None]:
-        """Get exclusive access to open a project, or to close or delete an unused one."""
+    def _alone(self, name: str, *, unused: bool = True, deleting: bool = False) -> Iterator[None]:
+        """Get exclusive access to open a project, or to create or delete an unused one."""
         with self._changed:
             if self.closing:
                 raise Problem(503, "the service is shutting down; try again in a moment")
-            while name in self._busy:
+            while True:
+                # Nobody waits for a deletion: that would take a thread which the last user of the
+                # project may need in order to leave it.
+                if name in self._going and not deleting:
+                    if unused:
+                        raise Problem(409, f"project {name!r} is being deleted; try again")
+                    raise _missing(name)
+                if name not in self._busy:
+                    break
                 self._changed.wait()
             self._busy.add(name)  # from here on, no request can enter it
         try:
@@ -322,8 +351,12 @@ class Service:
     def _existing(self, name: str) -> Path:
         folder = self._folder / _checked(name)
         if not self._is_there(name):
-            raise Problem(404, f"there is no project {name!r}")
+            raise _missing(name)
         return folder
+
+
+def _missing(name: str) -> Problem:
+    return Problem(404, f"there is no project {name!r}")
 
 
 def _checked(name: str) -> str:

@@ -109,7 +109,8 @@ def evaluate(
     result = figures(observed, _PLACES, training=training) | {"total_seconds": seconds}
     if result["unknown_label_share"] == 1.0 and len(model.classes_):
         say_warning(
-            f"{data}: the model knows none of these labels; its own are like {model.classes_[0]!r}"
+            f"{data}: the model knows none of these labels; its own are like "
+            f"{model.classes_.tolist()[0]!r}"
         )
     if per_label is not None:
         with Output(per_label) as out:

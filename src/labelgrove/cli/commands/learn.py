@@ -98,6 +98,6 @@ def learn(
             data, reading=reading, limit=limit, vocabulary=model.vocabulary_, to_learn=True
         ) as source:
             learning = learn_from(model, source, checkpoints=kept, record=record)
-        write_record(progressive, learning, target, data)
         finish_learning(learning, target, kept, for_prediction=for_prediction)
+    write_record(progressive, learning, target, data)
     report_learning(learning, target, known_before=known, as_json=json)

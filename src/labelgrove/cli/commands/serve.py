@@ -98,7 +98,8 @@ def serve(
         log = directory / "projects" / recover / "log.sqlite"
         if not log.is_file():
             raise DataError(f"--recover {recover}: there is no such project in {directory}")
-        kept, moved = service.recover(log)
+        with service.alone_in(directory):
+            kept, moved = service.recover(log)
         say(f"recovered {kept} events; the damaged file is now {moved}")
         return
     if new_token is not None and new_token not in service.SCOPES:

@@ -191,6 +191,6 @@ def train(
             return
         with Checkpoints(output, context.params, checkpoint) as kept:
             learning = learn_from(model, source, passes, checkpoints=kept, record=record)
-            write_record(progressive, learning, output, data)
             finish_learning(learning, output, kept, for_prediction=for_prediction)
+    write_record(progressive, learning, output, data)
     report_learning(learning, output, as_json=json)

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from labelgrove._errors import DataError
+from labelgrove._unfinished import Unfinished
 from labelgrove.cli._models import (
     Model,
     check_can_write,
@@ -90,15 +91,16 @@ def tune(
     optimistic. With --thresholds, `predict`, `eval` and `explain` use these thresholds.
     """
     target = model_file if output is None else output
-    model = load_model(model_file, jobs=jobs)
     check_can_write(target)
-    reading = reading_for(model, reading)
-    with Source(data, reading=reading, limit=limit, vocabulary=model.vocabulary_) as source:
-        excluded = excluded_labels(model, filter_pairs)
-        goal = {"average": average, "labels_per_row": labels, "least_recall": recall}
-        result = {"model": target, **tune_on(model, source, method, excluded, **goal)}
-    with shown(ProgressLine(f"writing {target}")):
-        model.save(target)
+    with Unfinished(Path(target)):  # no other process may write it meanwhile
+        model = load_model(model_file, jobs=jobs)
+        reading = reading_for(model, reading)
+        with Source(data, reading=reading, limit=limit, vocabulary=model.vocabulary_) as source:
+            excluded = excluded_labels(model, filter_pairs)
+            goal = {"average": average, "labels_per_row": labels, "least_recall": recall}
+            result = {"model": target, **tune_on(model, source, method, excluded, **goal)}
+        with shown(ProgressLine(f"writing {target}")):
+            model.save(target)
     _warn(result)
     if json:
         write_json(result)

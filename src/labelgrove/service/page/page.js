@@ -27,9 +27,15 @@ async function call(method, path, body, form = false) {
 
 const of = (resource) => `v1/projects/${project}/${resource}`
 
-function say(sentence) {
-  at('notice').textContent = sentence
-  at('notice').hidden = !sentence
+// What failed, by action: it stays until the same action succeeds.
+const failures = new Map()
+
+function say(action, sentence) {
+  failures.delete(action)
+  if (sentence) failures.set(action, sentence)
+  const newest = [...failures.values()].at(-1) ?? ''
+  at('notice').textContent = newest
+  at('notice').hidden = !newest
 }
 
 // Wrap an action so that its errors appear on the page.
@@ -37,9 +43,9 @@ function guarded(action) {
   return async (...given) => {
     try {
       await action(...given)
-      say('')
+      say(action, '')
     } catch (error) {
-      say(error.message)
+      say(action, error.message)
     }
   }
 }
