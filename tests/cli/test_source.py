@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from labelgrove import FileFormatError, ParameterError
+from labelgrove.cli._choice import chosen_algorithm
 from labelgrove.cli._options import Reading
 from labelgrove.cli.streams._source import CHUNK_ROWS, Source
 
@@ -129,3 +131,18 @@ def test_nothing_is_read_on_after_the_one_who_takes_has_stopped(widening: Path) 
         assert not before.issuperset(threading.enumerate())
         items.close()  # type: ignore[attr-defined]
         assert before.issuperset(threading.enumerate())
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with a name here")
+def test_a_pipe_is_read_only_once(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=("0 0:1\n1 1:1\n",))
+    writer.start()
+    with Source(str(pipe), reading=Reading("xmlc")) as source:
+        with pytest.raises(ParameterError, match=f"--passes 2: {pipe}, a pipe, can be read only"):
+            source.check_passes(2)
+        with pytest.raises(ParameterError, match=f"--algorithm auto: {pipe}, a pipe, can be"):
+            chosen_algorithm(source, lambda *_: None, 10, 0)
+        assert sum(chunk.n_rows for chunk in source.chunks()) == 2
+    writer.join()

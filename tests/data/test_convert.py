@@ -366,3 +366,16 @@ def test_processes_hear_no_interrupt_while_they_begin() -> None:
         begun = subprocess.run([sys.executable, "-c", print_mask], capture_output=True, check=True)
     assert b"SIGINT" in begun.stdout
     assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
+
+
+def test_what_a_killed_process_leaves_is_cleared_away(tmp_path: Path) -> None:
+    with Unfinished(tmp_path / "out") as unfinished:
+        unfinished.begin({})
+        left = unfinished.path / ".00000.12345"
+        left.mkdir()
+        (left / "text.u8").write_bytes(b"half")
+        (unfinished.path / "00001").mkdir()  # a complete part
+        unfinished.begin({})
+        assert sorted(path.name for path in unfinished.path.iterdir()) == [
+            *("00001", "lock", "request.json")
+        ]

@@ -227,6 +227,7 @@ def test_labels_are_listed_renamed_merged_removed_and_deprecated(client: TestCli
     [pet] = client.get(f"{DEMO}/labels?search=pet").json()["labels"]
     assert pet["deprecated"]
     client.put(f"{DEMO}/thresholds?wait=applied", json={"default": 0.25, "values": {"owl": 0.5}})
+    refused(client.put(f"{DEMO}/thresholds", json={"default": 0.9}), 422, "expected `values`")
     cuts = client.get(f"{DEMO}/thresholds").json()
     assert (cuts["default"], cuts["values"]["owl"], cuts["values"]["fox"]) == (0.25, 0.5, 0.25)
 

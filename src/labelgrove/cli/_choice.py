@@ -47,8 +47,9 @@ def chosen_algorithm(
     ``make(algorithm, assignments)`` creates a model; ``size`` examples are drawn for the race.
     Returns the winning algorithm and the ``--set`` options it ran with.
     """
-    if source.path == "-":
-        raise ParameterError("--algorithm auto: standard input can be read only once; give a file")
+    if source.is_pipe():
+        what = "standard input" if source.path == "-" else f"{source.path}, a pipe,"
+        raise ParameterError(f"--algorithm auto: {what} can be read only once; give a file")
     sample = _sample(source, size, seed)
     settings = {
         name: [f"{key}={value}" for key, value in parameters.items()]

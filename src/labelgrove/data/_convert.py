@@ -225,8 +225,9 @@ def _convert_part(
 ) -> None:
     place, name, folder, format, columns = part
     shares = _shares if shares is None else shares
-    # A process may briefly outlive the call that started it, so each works in its own folder.
-    own = folder.with_name(f"{folder.name}.{os.getpid()}")
+    # A process may briefly outlive the call that started it, so each works in its own folder: a
+    # hidden one, which the next call clears away if this process is killed.
+    own = folder.with_name(f".{folder.name}.{os.getpid()}")
     shutil.rmtree(own, ignore_errors=True)
     own.mkdir()
     with open_examples(name, format, columns=columns, chunk_size=_ROWS) as reader:

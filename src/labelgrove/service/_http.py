@@ -361,7 +361,8 @@ def _failure(failure: Exception) -> Response:
         )
     if isinstance(failure, LabelGroveError):
         return problem(500, str(failure))
-    if isinstance(failure, OSError) and failure.errno in DISK_FULL:
+    full = getattr(failure, "sqlite_errorname", "") == "SQLITE_FULL"
+    if full or (isinstance(failure, OSError) and failure.errno in DISK_FULL):
         return problem(507, "the disk is full; nothing was changed")
     _log.exception("a request failed", exc_info=failure)
     return problem(500, "internal error; the server's log has the details")

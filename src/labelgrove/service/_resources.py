@@ -284,6 +284,8 @@ async def show_thresholds(call: Call) -> Cuts:
 
 async def set_thresholds(call: Call) -> Receipt:
     call.may_learn()
+    if call.body.values is None and b'"default"' in call.raw:
+        raise Problem(422, "default: expected `values` as well, if only an empty object")
     return await _change(call, "thresholds")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
 from typing import TypeVar, cast
 
 import numpy as np
@@ -100,11 +101,16 @@ class Source:
 
     def check_passes(self, passes: int) -> None:
         """Refuse several passes over standard input, unless examples are kept in memory."""
-        if passes > 1 and self.path == "-" and self._random is None:
+        if passes > 1 and self.is_pipe() and self._random is None:
+            what = "standard input" if self.path == "-" else f"{self.path}, a pipe,"
             raise ParameterError(
-                f"--passes {passes}: standard input can be read only once; give a file, "
+                f"--passes {passes}: {what} can be read only once; give a file, "
                 "or --shuffle, which keeps all examples in memory"
             )
+
+    def is_pipe(self) -> bool:
+        """Return whether the examples can be read only once."""
+        return self.path == "-" or Path(self.path).is_fifo()
 
     def chunks(self) -> Iterator[Examples]:
         """Yield all examples once, in chunks."""
