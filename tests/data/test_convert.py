@@ -368,14 +368,22 @@ def test_processes_hear_no_interrupt_while_they_begin() -> None:
     assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
 
 
-def test_what_a_killed_process_leaves_is_cleared_away(tmp_path: Path) -> None:
-    with Unfinished(tmp_path / "out") as unfinished:
+def test_what_a_killed_process_leaves_is_cleared_away(
+    two: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    def killed(*_: object, **__: object) -> None:
+        raise Killed
+
+    folder = tmp_path / "out"
+    with Unfinished(folder) as unfinished:
         unfinished.begin({})
-        left = unfinished.path / ".00000.12345"
-        left.mkdir()
-        (left / "text.u8").write_bytes(b"half")
-        (unfinished.path / "00001").mkdir()  # a complete part
+        monkeypatch.setattr(_convert, "Writer", killed)
+        part = (0, str(two[0]), unfinished.path / "00000", None, None)
+        with pytest.raises(Killed):
+            _convert._convert_part(part, [0.0, 0.0])
         unfinished.begin({})
-        assert sorted(path.name for path in unfinished.path.iterdir()) == [
-            *("00001", "lock", "request.json")
-        ]
+        left = sorted(path.name for path in unfinished.path.iterdir())
+        assert left == ["lock", "request.json"]

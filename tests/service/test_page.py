@@ -8,6 +8,8 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
+from labelgrove.client import Client
+from labelgrove.vocabulary import Concept, Vocabulary
 from reporting.browser import Screen
 from service.kit import examples
 
@@ -57,3 +59,26 @@ def test_it_suggests_while_typing_and_learns_what_is_taught(
     wide.page.wait_for_selector("html[data-ready]")
     assert wide.run("document.documentElement.scrollWidth") == 1280
     assert wide.errors == []
+
+
+def test_a_name_stands_for_its_label(screen: Callable[..., Screen], address: str) -> None:
+    concepts = [Concept(f"http://a/{i}", {"en": name}) for i, name in enumerate(("Cat", "Dog"))]
+    with Client(address, "animals") as client:
+        client.make({"language": "en"}, Vocabulary(concepts))
+    page = screen(1280, False).page
+    page.goto(address)
+    page.wait_for_selector("html[data-ready]")
+    page.locator("#project").select_option("animals")
+    page.locator("#teach-form").evaluate("form => form.requestSubmit()")
+    expect(page.locator("#notice")).to_have_text("Type or paste a text first.")
+    with page.expect_response(lambda answer: "/log?" in answer.url):
+        pass  # the page has looked for news, successfully
+    expect(page.locator("#notice")).to_have_text("Type or paste a text first.")
+    page.locator("#text").fill("it barks")
+    for typed, key in (("dog", "Enter"), ("http://a/0", "Control+Enter")):
+        page.locator("#label").fill(typed)
+        page.locator("#label").press(key)
+    expect(page.locator("#examples")).to_have_text("1")
+    expect(page.locator("#notice")).to_be_hidden()
+    stored = httpx.get(f"{address}/v1/projects/animals/examples/@2").json()
+    assert stored["labels"] == ["http://a/1", "http://a/0"]

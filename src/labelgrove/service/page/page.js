@@ -138,12 +138,24 @@ const teach = guarded(async (labels) => {
   await Promise.all([suggest(), watch()])
 })
 
+// Resolves once all labels that were typed are ticked.
+let adding = Promise.resolve()
+
 function add() {
-  const label = at('label').value.trim()
-  if (label) ticked.add(label)
+  const typed = at('label').value.trim()
   at('label').value = ''
-  show(shown)
+  if (typed) adding = adding.then(() => tick(typed))
 }
+
+// Tick the label with this id or else this name; or a new one, if there is neither.
+const tick = guarded(async (typed) => {
+  const { labels } = await call('GET', of(`labels?limit=20&search=${encodeURIComponent(typed)}`))
+  const same = (one) => one.name.toLowerCase() === typed.toLowerCase()
+  const found = labels.find((one) => one.id === typed) ?? labels.find(same)
+  if (found) names.set(found.id, found.name)
+  ticked.add(found?.id ?? typed)
+  show(shown)
+})
 
 const complete = guarded(async () => {
   const { labels } = await call('GET', of(`labels?limit=20&search=${encodeURIComponent(at('label').value)}`))
@@ -230,8 +242,8 @@ at('label').addEventListener('keydown', (key) => {
 })
 at('teach-form').addEventListener('submit', (submitted) => {
   submitted.preventDefault()
-  if (at('label').value) add()
-  teach([...ticked])
+  add()
+  adding.then(() => teach([...ticked]))
 })
 at('token-form').addEventListener('submit', (submitted) => {
   submitted.preventDefault()
