@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.testclient import TestClient
 
 from labelgrove.client import Client
-from labelgrove.service import Service, Settings
+from labelgrove.service import Service, Settings, create_app
 from labelgrove.service._problems import Problem
 from service.kit import examples
 
@@ -110,3 +111,25 @@ def test_a_leader_that_never_answers_delays_no_shutdown(
             before = time.monotonic()
             replica.close()
             assert time.monotonic() - before < 30
+
+
+def test_readiness_tells_of_the_leader(address: str, tmp_path: Path) -> None:
+    def health(replica: Service) -> tuple[int, str]:
+        with TestClient(create_app(replica), base_url="http://127.0.0.1:8787") as client:
+            answer = client.get("/health/ready")
+        return answer.status_code, answer.json().get("detail", "")
+
+    lost = Service(tmp_path / "lost", leader="http://me:lg_secret@127.0.0.1:9")
+    lost.begin()
+    status, detail = health(lost)
+    assert status == 503 and "nothing was copied from the leader yet" in detail
+    lost.close()
+    replica = Service(tmp_path / "replica", leader=address)
+    replica.begin()
+    follower = replica.follower
+    assert follower is not None
+    until(lambda: follower.has_followed)
+    assert health(replica) == (200, "")
+    follower.failure = "no answer"
+    assert health(replica) == (200, "the leader cannot be followed at present: no answer")
+    replica.close()

@@ -64,6 +64,9 @@ def test_events_are_read_only_once_they_are_counted(
     log.append(additions(4)[2:]).result()
     assert read == [2, 3]
     assert len(log.read(0, 9)) == 4
+    first, second, *_ = (len(row.body) for row in log.read(0, 9))
+    for most, expected in ((0, 1), (first - 1, 1), (first, 2), (first + second, 3)):
+        assert len(log.read(0, 9, most)) == expected  # it always gets on
     log.close()
 
 

@@ -193,9 +193,25 @@ def _flush_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def events_after(connection: sqlite3.Connection, path: Path, after: int, limit: int) -> list[Row]:
-    """Return at most `limit` events after a sequence number (-1 for all), verified."""
-    return list(_events(connection, path, after, limit))
+def events_after(
+    connection: sqlite3.Connection,
+    path: Path,
+    after: int,
+    limit: int,
+    most_bytes: int | None = None,
+) -> list[Row]:
+    """Return at most `limit` events after a sequence number (-1 for all), verified.
+
+    With ``most_bytes`` it stops after the event that exceeds so many bytes.
+    """
+    rows: list[Row] = []
+    size = 0
+    for row in _events(connection, path, after, limit):
+        rows.append(row)
+        size += len(row.body)
+        if most_bytes is not None and size > most_bytes:
+            break
+    return rows
 
 
 def verified(connection: sqlite3.Connection, path: Path) -> Iterator[Row]:

@@ -43,12 +43,20 @@ class Follower:
         The leader's address.
     token : str, optional
         A token with the scope learn, which reading the log requires.
+
+    Attributes
+    ----------
+    has_followed : bool
+        Whether all of the leader's logs could be read once.
+    failure : str
+        Why they cannot be read at present; empty if they can.
     """
 
     def __init__(self, service: Service, leader: str, token: str | None) -> None:
         self._service, self._leader, self._token = service, leader, token
         self._clients: dict[str, Client] = {}
         self._compared: dict[str, int] = {}
+        self.has_followed, self.failure = False, ""
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="follower", daemon=True)
         self._thread.start()
@@ -61,16 +69,16 @@ class Follower:
             client.close()
 
     def _run(self) -> None:
-        told = ""
         while not self._stopping.is_set():
-            pause, told_before = _PAUSE, told
+            pause, told_before = _PAUSE, self.failure
             try:
                 copied = sum(self._follow(name) for name in self._client(".").neighbours())
-                pause, told = (0.0 if copied else _PAUSE), ""
+                pause, self.failure = (0.0 if copied else _PAUSE), ""
+                self.has_followed = True
             except Exception as failure:  # noqa: BLE001  whatever it is, it may pass
-                pause, told = _PAUSE_AFTER_FAILURE, str(failure) or repr(failure)
-            if told and told != told_before:
-                _log.warning("following %s: %s", without_secret(self._leader), told)
+                pause, self.failure = _PAUSE_AFTER_FAILURE, str(failure) or repr(failure)
+            if self.failure and self.failure != told_before:
+                _log.warning("following %s: %s", without_secret(self._leader), self.failure)
             self._stopping.wait(pause)
 
     def _client(self, name: str) -> Client:

@@ -127,10 +127,11 @@ class Log:
 
     # --- reading -------------------------------------------------------------------------------
 
-    def read(self, after: int, limit: int) -> list[Row]:
+    def read(self, after: int, limit: int, most_bytes: int | None = None) -> list[Row]:
         """Return at most `limit` events after a sequence number, none beyond `head`.
 
-        The database may already hold later ones, whose `controls` are not known yet.
+        The database may already hold later ones, whose `controls` are not known yet. With
+        ``most_bytes`` it stops after the event that exceeds so many bytes.
 
         Raises
         ------
@@ -139,7 +140,7 @@ class Log:
         """
         limit = max(0, min(limit, self.head - after))
         with self._reading, refusing_damage(self.path):
-            return events_after(self._reader, self.path, after, limit)
+            return events_after(self._reader, self.path, after, limit, most_bytes)
 
     def find(self, name: str) -> Row:
         """Find an example by its name, or by ``@`` and its sequence number.

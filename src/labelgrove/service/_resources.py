@@ -38,6 +38,7 @@ from labelgrove.service._stats import Stats
 from labelgrove.vocabulary import Vocabulary
 
 _FINGERPRINTS = 20
+_MOST_EVENT_BYTES = 16 * 2**20
 
 MOST_EXPLAINED = 100_000
 """Characters of the longest text to explain; explaining takes ten times as long as suggesting."""
@@ -375,7 +376,7 @@ async def list_events(call: Call) -> Events:
         end = time.monotonic() + query.wait
         while project.log.head <= query.after and time.monotonic() < end:
             await asyncio.sleep(0.02)
-    rows = await asyncio.to_thread(project.log.read, query.after, query.limit)
+    rows = await asyncio.to_thread(project.log.read, query.after, query.limit, _MOST_EVENT_BYTES)
     events = [
         Event(row.sequence, row.kind, row.name, msgspec.Raw(row.body), row.at, row.checksum)
         for row in rows
@@ -425,12 +426,19 @@ async def live(_: Call) -> Health:
 
 async def ready(call: Call) -> Response:
     failures = [one.failure for one in call.service.held() if one.failure is not None]
+    follower = call.service.follower
+    if follower is not None and not follower.has_followed:
+        failures.append(
+            f"nothing was copied from the leader yet ({follower.failure or 'starting'})"
+        )
     if call.service.closing:
         failures.append("the service is shutting down")
     if failures:
         return _json(Health("failing", failures[0]), 503)
-    damaged = call.service.damaged()
-    return _json(Health("ready", " | ".join(damaged.values()) or UNSET), 200)
+    told = [*call.service.damaged().values()]
+    if follower is not None and follower.failure:
+        told.append(f"the leader cannot be followed at present: {follower.failure}")
+    return _json(Health("ready", " | ".join(told) or UNSET), 200)
 
 
 async def show_metrics(call: Call) -> Response:

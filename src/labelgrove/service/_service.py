@@ -90,7 +90,7 @@ class Service:
         self._busy: set[str] = set()
         self._going: set[str] = set()  # being deleted
         self.tokens = Tokens(directory / "tokens.json")
-        self._follower: Follower | None = None
+        self.follower: Follower | None = None
         self.closing = False
 
     def begin(self, projects: Sequence[str] = (), token: str | None = None) -> None:
@@ -121,7 +121,7 @@ class Service:
         if self._damaged and not sound:
             raise DamagedLog(next(iter(self._damaged.values())))
         if self.leader is not None:
-            self._follower = Follower(self, self.leader, token)
+            self.follower = Follower(self, self.leader, token)
 
     # --- projects ------------------------------------------------------------------------------
 
@@ -292,8 +292,8 @@ class Service:
     def close(self) -> None:
         """Close all projects: apply all acknowledged events, and write snapshots."""
         self.closing = True
-        if self._follower is not None:
-            self._follower.close()
+        if self.follower is not None:
+            self.follower.close()
         for project in self.held():
             project.close()
         self._open.clear()
