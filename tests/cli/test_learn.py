@@ -87,7 +87,7 @@ def test_a_model_for_prediction_does_not_take_the_place_of_one_that_learns(
 def test_what_is_no_model_is_refused(run: Any, texts: Path, tmp_path: Path, command: str) -> None:
     for path, message in (
         (tmp_path / "none.lg", "no such file"),
-        (tmp_path, "a directory"),
+        (tmp_path, "a folder"),
         (texts, str(texts)),
         ("-", "standard input"),
     ):

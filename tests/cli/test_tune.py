@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import labelgrove
+from labelgrove import LabelGroveError
 from labelgrove._unfinished import Unfinished
 from labelgrove.data import read_examples
 from labelgrove.metrics import f_measure
@@ -102,11 +104,23 @@ def test_few_examples_are_warned_of(
     assert "--method sto overfits them" in run(*words, "--limit", "20", "--method", "sto").stderr
 
 
-def test_nothing_else_is_writing_the_model(run: Any, vectors: Path, vector_model: Path) -> None:
+@pytest.mark.parametrize("command", ["tune", "learn"])
+def test_nothing_else_writes_the_model_from_its_loading_on(
+    run: Any, vectors: Path, vector_model: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
     with Unfinished(vector_model):
-        refused = run("tune", vector_model, vectors, status=1)
+        refused = run(command, vector_model, vectors, status=1)
     assert "another process is writing it" in refused.stderr
-    run("tune", vector_model, vectors)
+    module = import_module(f"labelgrove.cli.commands.{command}")
+    load = module.load_model
+
+    def loading(*given: Any, **options: Any) -> Any:
+        with pytest.raises(LabelGroveError, match="another process is writing it"):
+            Unfinished(vector_model).__enter__()
+        return load(*given, **options)
+
+    monkeypatch.setattr(module, "load_model", loading)
+    run(command, vector_model, vectors)
     assert list(vector_model.parent.glob(".*")) == []
 
 

@@ -101,6 +101,9 @@ def test_no_message_shows_a_secret(service: Service) -> None:
     with TestClient(create_app(service), base_url="http://127.0.0.1:8787") as replica:
         body = {"examples": [{"text": "a", "labels": ["b"]}]}
         told = replica.post("/v1/projects/demo/examples", json=body).json()["detail"]
+        again = replica.post("/v1/projects/demo/suggest", data={"text": "a", "remember": "60"})
+        assert again.status_code == 403 and again.json()["detail"] == told
+        assert replica.post("/v1/projects/demo/suggest", data={"text": "a"}).status_code == 200
     assert told.endswith("send writes to http://127.0.0.1:9")
     assert "lg_secret" not in str(refused.value)
 
@@ -136,6 +139,11 @@ def test_the_command_line_takes_a_service_for_a_model(
     assert len(answers) == 60 and all(len(one["labels"]) == 2 for one in answers)
     assert run("learn", f"{address}#demo", str(path), "-o", "x.lg") == 1
     assert "a service stores its own model" in capsys.readouterr().err
+    names = tmp_path / "names.tsv"
+    names.write_text("<a>\tname\n", encoding="utf-8")
+    for command in ("learn", "predict"):
+        assert run(command, f"{address}#demo", str(path), "--vocabulary", str(names)) == 1
+        assert "--vocabulary" in capsys.readouterr().err
     assert run("predict", f"{address}#demo", "--text", "cat cat", "-k", "1") == 0
     assert '"labels": ["' in capsys.readouterr().out
     assert run("predict", f"{address}#none", str(path)) == 1

@@ -48,6 +48,7 @@ _NAMED = OPTIONS | {
     "least_recall": "--recall",
     "beam_width": "--beam",
     "dtype": "--dtype",
+    "memory": "--memory",
     "average": "--average",
 }
 _PARAMETER = re.compile(rf"^({'|'.join(_NAMED)})='?([^':]*)'?:")

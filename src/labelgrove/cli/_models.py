@@ -167,7 +167,7 @@ def load_model(path: str, *, jobs: int = 1, vocabulary: Vocabulary | None = None
             "hold one"
         )
     if Path(path).is_dir():
-        raise ModelFileError(f"{path}: this is a directory, not a model file")
+        raise ModelFileError(f"{path}: this is a folder, not a model file")
     model: Model = labelgrove.load(path, n_jobs=jobs, trust_pattern=trusting.get())
     if vocabulary is not None:
         estimator_of(model).vocabulary_ = vocabulary

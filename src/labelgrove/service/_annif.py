@@ -237,6 +237,8 @@ async def suggest(call: Call) -> Results:
     project, form = await call.project(), call.body
     if form.remember and not form.text:
         raise Problem(422, "text: found none; expected a text to remember")
+    if form.remember:  # in the log, which a replica only copies
+        call.may_learn()
     [results] = await _suggested(call, project, [form.text], form)
     if form.remember:
         identifier = secrets.token_hex(16)

@@ -66,10 +66,11 @@ def learn(
     http://localhost:8787#tickets.
     """
     if is_address(model_file):
-        if output is not None or for_prediction or progressive is not None:
+        others = (output, progressive, vocabulary)
+        if for_prediction or any(one is not None for one in others):
             raise ParameterError(
                 f"{model_file}: a service stores its own model; expected none of -o, "
-                "--for-prediction and --progressive"
+                "--for-prediction, --progressive and --vocabulary"
             )
         learn_there(model_file, data, reading, limit, as_json=json)
         return
@@ -79,9 +80,9 @@ def learn(
             "--for-prediction: expected -o as well, since replacing MODEL would end all learning"
         )
     checkpoints = Checkpoints(target, context.params, checkpoint)
-    model = load_model(model_file, jobs=jobs, vocabulary=vocabulary)
     check_can_write(target)
-    with checkpoints as kept:
+    with checkpoints as kept:  # no other process may write the model from here on
+        model = load_model(model_file, jobs=jobs, vocabulary=vocabulary)
         batch = estimator_of(model)
         if isinstance(batch, PLTClassifier):
             online = OnlinePLTClassifier.from_batch(batch, n_jobs=batch.n_jobs)

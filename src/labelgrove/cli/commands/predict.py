@@ -97,10 +97,11 @@ def predict(
     if (text is None) == (data is None):
         raise ParameterError("expected either DATA (- for standard input) or --text")
     if is_address(model_file):
-        if thresholds or {threshold, beam, labels_file, filter_pairs} != {None}:
+        others = (threshold, beam, labels_file, filter_pairs, vocabulary)
+        if thresholds or any(one is not None for one in others):
             raise ParameterError(
                 f"{model_file}: a service returns only the K best labels; expected none of "
-                "--threshold, --thresholds, --beam, --labels-file and --filter-pairs"
+                "--threshold, --thresholds, --beam, --labels-file, --filter-pairs and --vocabulary"
             )
         predict_there(model_file, data or text or [], k or DEFAULT_K, output, reading, limit)
         return
