@@ -294,7 +294,7 @@ SCARCE = """
             if outcome == "MemoryError" and not hasattr(model, "partial_fit"):
                 assert np.array_equal(before, after)
         except RuntimeError as error:
-            assert outcome == "MemoryError" and "out of memory" in str(error), error
+            assert outcome == "MemoryError" and "lack of memory" in str(error), error
         return outcome
 
     for name, model in models.items():

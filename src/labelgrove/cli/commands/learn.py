@@ -80,9 +80,9 @@ def learn(
             "--for-prediction: expected -o as well, since replacing MODEL would end all learning"
         )
     checkpoints = Checkpoints(target, context.params, checkpoint)
-    check_can_write(target)
     with checkpoints as kept:  # no other process may write the model from here on
         model = load_model(model_file, jobs=jobs, vocabulary=vocabulary)
+        check_can_write(target)
         batch = estimator_of(model)
         if isinstance(batch, PLTClassifier):
             online = OnlinePLTClassifier.from_batch(batch, n_jobs=batch.n_jobs)
