@@ -65,6 +65,28 @@ def stage_of(clf: Any) -> StagedEngine:
     return engine
 
 
+def test_labels_as_good_as_the_last_of_the_best_are_found_too() -> None:
+    X, Y = near_centroids(labels=12)
+    twins = [[one + twin for one in row for twin in "abc"] for row in Y]  # of equal scores
+    clf = OnlinePLTClassifier(max_leaves=64).fit(X, twins)
+    even = np.full((300, 5), 0.5, np.float32)  # of equal scores only the first is right
+    stage_of(clf).stage.observe(even, even, even, np.arange(5) < even, np.ones(300))
+    assert stage_of(clf).stage.counts_places
+    scores = first_of_stage(clf, X, 6)
+    assert (scores[:, 4] == scores[:, 5]).mean() > 0.5
+    everything = clf.predict_proba(X, threshold=0.0).toarray()
+    for each in (np.full(36, 0.3), np.random.default_rng(0).random(36)):
+        each[0] += 1e-3
+        found = clf.predict_proba(X, threshold=each).toarray()
+        reached = everything.astype(np.float64) >= each
+        assert reached.any() and np.array_equal(found, np.where(reached, everything, 0))
+
+
+def first_of_stage(clf: Any, X: Any, k: int) -> Any:
+    rows = clf._learned.check_rows(X)
+    return stage_of(clf).first.top_k(*rows.arrays, k, 0, None, 1)[1]
+
+
 def first_of(clf: Any) -> Any:
     """The same model without the second stage."""
     plain = type(clf)(**{**clf.get_params(), "second_stage": None})

@@ -47,7 +47,8 @@ _BEGIN = 128
 class _Scope(NamedTuple):
     thresholds: Floats
     allowed: Ids | None
-    first: Any  # of the first stage: no label outside reaches its threshold
+    first: Any  # of the first stage: no label outside reaches its threshold, but for the best ones
+    by_place: bool  # whether `first` is for the last place, where thresholds are highest
 
 
 class StagedEngine:
@@ -290,36 +291,71 @@ class StagedEngine:
         ends, labels, scores, costs = found
         thresholds, allowed = scope.thresholds, scope.allowed
         row_of = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
-        alike = allowed is None and len(thresholds) == 1
-        if not self.stage.reranks and (alike or not self.stage.counts_places):
-            # With a single threshold over all labels, every better-ranked label was found as well.
-            best_scores = _best_of_rows(scores, row_of, ends, self.k)
-        else:
+        if self.stage.reranks or scope.by_place:
             among = allowed if self.stage.reranks else None
-            lowest = None if self.stage.reranks else _lowest_of_rows(scores, ends)
-            best, best_scores, more = self.first.top_k(*rows, self.k, 0, among, threads, lowest)
+            best, best_scores, more = self.first.top_k(*rows, self.k + 1, 0, among, threads)
             costs = _both(costs, more)
+            if scope.by_place:
+                tied = np.flatnonzero(best_scores[:, self.k] == best_scores[:, self.k - 1])
+                row_of, labels, scores = self._with_ties(rows, scope, tied, row_of, labels, scores)
+            best, best_scores = (np.ascontiguousarray(a[:, : self.k]) for a in (best, best_scores))
+            there = best != MISSING
+            if allowed is not None:
+                there &= np.isin(best, allowed)
+            best_of = np.nonzero(there)[0]
+            rest = ~np.isin(_pairs(row_of, labels), _pairs(best_of, best[there]))
+            row_of = np.concatenate([best_of, row_of[rest]])
+            labels = np.concatenate([best[there], labels[rest]])
+            scores = np.concatenate([best_scores[there], scores[rest]])
+        else:
+            best_scores = _best_of_rows(scores, row_of, ends, self.k)
         estimates = self.stage.calibrated(scores, row_of, best_scores)
         if self.stage.reranks:
             probabilities, _ = self._reranked(*rows, best, best_scores, threads)
-            there = best != MISSING
-            best_of = np.nonzero(there)[0]
-            rest = ~np.isin(_pairs(row_of, labels), _pairs(best_of, best[there]))
-            estimates = _at_most(estimates[:, None], probabilities[row_of])[:, 0]
-            row_of = np.concatenate([best_of, row_of[rest]])
-            labels = np.concatenate([best[there], labels[rest]])
-            estimates = np.concatenate([probabilities[there], estimates[rest]])
+            others = estimates[len(best_of) :, None]
+            others = _at_most(others, probabilities[row_of[len(best_of) :]])[:, 0]
+            estimates = np.concatenate([probabilities[there], others])
         reached = estimates >= (thresholds[labels] if len(thresholds) > 1 else thresholds[0])
         row_of, labels, estimates = row_of[reached], labels[reached], estimates[reached]
         order = np.argsort(row_of, kind="stable")
         ends = np.searchsorted(row_of[order], np.arange(len(ends)))
         return ends.astype(np.int64), labels[order], estimates[order], costs
 
+    def _with_ties(
+        self,
+        rows: tuple[Pointers, Ids, Floats],
+        scope: _Scope,
+        tied: npt.NDArray[np.int64],
+        row_of: npt.NDArray[np.int64],
+        labels: Ids,
+        scores: Floats,
+    ) -> tuple[npt.NDArray[np.int64], Ids, Floats]:
+        """Add the labels of these rows that reach their thresholds only at an earlier place.
+
+        In all other rows, labels beyond the best are worse than those, so at the last place.
+        """
+        if len(tied) == 0:
+            return row_of, labels, scores
+        found = [(row_of, labels, scores)]
+        anywhere = self.first.scope(self.stage.uncalibrated(scope.thresholds), scope.allowed)
+        for row in tied.tolist():
+            _, more, its_scores, _ = self.first.above_threshold(*_one_row(*rows, row), anywhere, 1)
+            fresh = ~np.isin(more, labels[row_of == row])
+            found.append((np.full(fresh.sum(), row), more[fresh], its_scores[fresh]))
+        row_of, labels, scores = map(np.concatenate, zip(*found, strict=True))
+        return row_of, labels, scores
+
     def scope(self, thresholds: Floats, allowed: Ids | None = None) -> _Scope:
         """Return a scope for searches until the engine changes."""
-        trained = self.stage.examples > 0
-        least = self.stage.uncalibrated(thresholds) if trained else thresholds
-        return _Scope(thresholds, allowed, self.first.scope(least, allowed))
+        if self.stage.examples == 0:
+            return _Scope(
+                thresholds, allowed, self.first.scope(thresholds, allowed), by_place=False
+            )
+        # With a single threshold over all labels, every better-ranked label is found as well.
+        alike = allowed is None and len(thresholds) == 1
+        by_place = not (self.stage.reranks or alike) and self.stage.counts_places
+        least = self.stage.uncalibrated(thresholds, self.k if by_place else 0)
+        return _Scope(thresholds, allowed, self.first.scope(least, allowed), by_place)
 
     def _reranked(
         self,
@@ -448,14 +484,6 @@ def _both(costs: Any, more: Any) -> Any:
     costs = costs + more
     costs[:, 1] = deepest
     return costs
-
-
-def _lowest_of_rows(scores: Floats, ends: npt.NDArray[np.int64]) -> Floats:
-    """Return the last and lowest score of every row; infinity if it has none."""
-    some = np.diff(ends) > 0
-    lowest = np.full(len(some), np.inf, np.float32)
-    lowest[some] = scores[ends[1:][some] - 1]
-    return lowest
 
 
 def _best_of_rows(
