@@ -21,11 +21,12 @@ except ImportError as error:
         'labelgrove.client needs httpx; install it with pip install "labelgrove[service]"'
     ) from error
 
-_TRIES, _MORE_TRIES = 6, 10
-"""To reach a service: for three seconds, or for fifty if it has answered before."""
+_TRIES, _MORE_TRIES = 6, 14
+"""To reach a service: for three seconds, or for three quarters of a minute if it has answered
+before, since it may be starting again."""
 
 _FIRST_PAUSE = 0.1
-_LONGEST_PAUSE = 60
+_LONGEST_PAUSE, _LONGEST_OF_OURS = 60, 5
 _TRY_AGAIN = {429, 503}
 _AT_ONCE = 1_000
 _MOST_CHARACTERS = 2_000_000
@@ -363,20 +364,20 @@ class Client:
     def _answer(self, method: str, path: str, **request: Any) -> httpx.Response:
         """Retry until there is an answer, with growing pauses."""
         pause = _FIRST_PAUSE
-        for left in reversed(range(_MORE_TRIES if self._has_answered else _TRIES)):
+        for tried in itertools.count(1):
             try:
                 answer = self._http.request(method, path, **request)
             except httpx.TransportError as error:
-                if not left:
+                if tried >= (_MORE_TRIES if self._has_answered else _TRIES):
                     raise ServiceError(0, f"{self.url}: cannot be reached ({error})") from None
             else:
                 self._has_answered = True
-                if answer.status_code not in _TRY_AGAIN or not left:
+                if answer.status_code not in _TRY_AGAIN or tried >= _TRIES:
                     return answer
                 asked = answer.headers.get("retry-after", "")  # seconds, or a date
                 pause = max(pause, min(int(asked), _LONGEST_PAUSE) if asked.isdecimal() else 0)
             time.sleep(pause)
-            pause *= 2
+            pause = min(2 * pause, max(pause, _LONGEST_OF_OURS))
         raise AssertionError
 
     def _checked(self, answer: httpx.Response) -> httpx.Response:

@@ -78,7 +78,7 @@ def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_service_that_restarts_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("labelgrove.client._FIRST_PAUSE", 0.0)
-    calls = iter([True, *[False] * 8, True])
+    calls = iter([True, *[False] * 12, True])
 
     def answer(_: httpx.Request) -> httpx.Response:
         if next(calls):
