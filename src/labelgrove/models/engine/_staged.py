@@ -49,6 +49,7 @@ class _Scope(NamedTuple):
     allowed: Ids | None
     first: Any  # of the first stage: no label outside reaches its threshold, but for the best ones
     by_place: bool  # whether `first` is for the last place, where thresholds are highest
+    lowest: float = 0.0  # then no label reaches its threshold at any place with a lower score
 
 
 class StagedEngine:
@@ -293,7 +294,8 @@ class StagedEngine:
         row_of = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
         if self.stage.reranks or scope.by_place:
             among = allowed if self.stage.reranks else None
-            best, best_scores, more = self.first.top_k(*rows, self.k + 1, 0, among, threads)
+            least = np.full(len(ends) - 1, scope.lowest, np.float32) if scope.by_place else None
+            best, best_scores, more = self.first.top_k(*rows, self.k + 1, 0, among, threads, least)
             costs = _both(costs, more)
             if scope.by_place:
                 tied = np.flatnonzero(best_scores[:, self.k] == best_scores[:, self.k - 1])
@@ -354,8 +356,11 @@ class StagedEngine:
         # With a single threshold over all labels, every better-ranked label is found as well.
         alike = allowed is None and len(thresholds) == 1
         by_place = not (self.stage.reranks or alike) and self.stage.counts_places
-        least = self.stage.uncalibrated(thresholds, self.k if by_place else 0)
-        return _Scope(thresholds, allowed, self.first.scope(least, allowed), by_place)
+        least = self.stage.uncalibrated(thresholds)
+        lowest = float(least.min(initial=np.inf))
+        if by_place:
+            least = self.stage.uncalibrated(thresholds, self.k)
+        return _Scope(thresholds, allowed, self.first.scope(least, allowed), by_place, lowest)
 
     def _reranked(
         self,
