@@ -364,7 +364,9 @@ class Client:
     def _answer(self, method: str, path: str, **request: Any) -> httpx.Response:
         """Retry until there is an answer, with growing pauses."""
         pause = _FIRST_PAUSE
-        for tried in itertools.count(1):
+        tried = 0
+        while True:
+            tried += 1
             try:
                 answer = self._http.request(method, path, **request)
             except httpx.TransportError as error:
@@ -378,7 +380,6 @@ class Client:
                 pause = max(pause, min(int(asked), _LONGEST_PAUSE) if asked.isdecimal() else 0)
             time.sleep(pause)
             pause = min(2 * pause, max(pause, _LONGEST_OF_OURS))
-        raise AssertionError
 
     def _checked(self, answer: httpx.Response) -> httpx.Response:
         if answer.is_success:

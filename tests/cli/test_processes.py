@@ -335,6 +335,8 @@ def test_what_cannot_be_served_or_followed_is_refused(run: Any, tmp_path: Path) 
     pytest.importorskip("starlette")
     result = run("serve", tmp_path, "--follow", "nonsense", status=1)
     assert "--follow nonsense: expected the address of a service" in result.stderr
+    result = run("serve", tmp_path, "--memory", "500", status=1)
+    assert "--memory 500: expected an integer from 1000000" in result.stderr
     (tmp_path / "file").write_text("")
     result = run("serve", tmp_path / "file", status=1)
     assert result.stderr == f"error: {tmp_path / 'file'}: expected a folder\n"

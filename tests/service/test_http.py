@@ -315,6 +315,15 @@ def test_who_comes_while_a_project_is_removed_finds_none(service: Service) -> No
     assert service.create("demo", SMALL)
 
 
+def test_the_label_that_is_called_just_so_is_listed_first(client: TestClient) -> None:
+    sent = [{"text": "a", "labels": ["Cat", *(f"cat food {i}" for i in range(9))]}]
+    sent += [{"text": "b", "labels": [f"cat food {i}" for i in range(9)]}]
+    client.post(f"{DEMO}/examples?wait=applied", json={"examples": sent})
+    found = client.get(f"{DEMO}/labels?search=cat&limit=2").json()
+    assert found["total"] == 10
+    assert [one["id"] for one in found["labels"]] == ["Cat", "cat food 0"]
+
+
 def test_two_labels_cannot_get_one_name_at_the_same_time(client: TestClient) -> None:
     teach(client)
     url, names = f"{DEMO}/labels/rename?wait=applied", ["cat", "dog"]

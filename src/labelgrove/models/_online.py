@@ -207,10 +207,10 @@ class OnlineClassifier(LabelClassifier):
                 if prepare is not None:
                     rows = prepare(examples.rows, begin, end, threads).without_zeros()
                     run = replace(examples, rows=rows)
-                known_rows = again or done >= n
+                repeated = again or done >= n
                 if isinstance(learned.engine, StagedEngine):
-                    learned.engine.again, learned.engine.own = known_rows, examples.own
-                learn_run(learned, run, begin, end, threads, watch, again=known_rows)
+                    learned.engine.again, learned.engine.own = repeated, examples.own
+                learn_run(learned, run, begin, end, threads, watch, again=repeated)
                 pace.adapt(perf_counter() - started)
             done += end - begin
         if turn.interrupts.pending:

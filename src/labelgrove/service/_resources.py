@@ -177,7 +177,9 @@ class Label(Struct):
 
 
 class Labels(Struct):
-    """Labels that were learnt or are in the vocabulary, those with most examples first."""
+    """Labels that were learnt or are in the vocabulary: the one called as searched for first, then
+    those with most examples.
+    """
 
     total: int
     labels: list[Label]
@@ -197,7 +199,14 @@ def _labels(project: Project, query: LabelQuery) -> Labels:
         for one, count in counts.items()
         if any(wanted in said.casefold() for said in (one, *vocabulary.names(one)))
     ]
-    found.sort(key=lambda one: (-one.examples, one.id))
+    # First the label that is called just so: the other matches may be many.
+    found.sort(
+        key=lambda one: (
+            wanted not in {one.id.casefold(), one.name.casefold()},
+            -one.examples,
+            one.id,
+        )
+    )
     return Labels(len(found), found[query.offset : query.offset + query.limit])
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from labelgrove._errors import DataError, LabelGroveError, MissingDependencyError, ParameterError
-from labelgrove._parameters import size_from
+from labelgrove._parameters import byte_count
 from labelgrove.cli._options import JsonOption
 from labelgrove.cli._remote import is_address
 from labelgrove.cli.streams._console import STANDARD_OUTPUT, encode, named, say, write_json
@@ -113,9 +113,8 @@ def serve(
     if directory.exists() and not directory.is_dir():
         raise ParameterError(f"{directory}: expected a folder")
     _log_to_stderr(as_json=json)
-    served = service.Service(
-        directory, memory=None if memory is None else size_from("--memory", memory), leader=follow
-    )
+    most = None if memory is None else byte_count("memory", memory, 1_000_000)
+    served = service.Service(directory, memory=most, leader=follow)
     try:
         if new_token is not None:
             served.tokens.add(new_token, _show)
