@@ -177,9 +177,7 @@ class Label(Struct):
 
 
 class Labels(Struct):
-    """Labels that were learnt or are in the vocabulary: the one called as searched for first, then
-    those with most examples.
-    """
+    """Labels learnt or in the vocabulary: those called as searched for, then the most frequent."""
 
     total: int
     labels: list[Label]
