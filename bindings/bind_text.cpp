@@ -114,6 +114,13 @@ void register_text(nb::module_& module) {
           },
           nb::arg("texts"), nb::arg("threads"))
       .def(
+          "fit_transform",
+          [](TextFeatures& self, const nb::list& given, unsigned threads) {
+            const Texts texts(given);
+            return as_tuple(without_gil([&] { return self.fit_transform(texts.views(), threads); }));
+          },
+          nb::arg("texts"), nb::arg("threads"))
+      .def(
           "add",
           [](TextFeatures& self, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
              unsigned threads) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <bit>
 #include <cmath>
 #include <stdexcept>
 #include <utility>
@@ -18,7 +20,8 @@ constexpr std::uint32_t kLongestRun = 8;
 constexpr std::uint32_t kLongestPiece = 16;
 constexpr std::size_t kMostWords = std::size_t{1}
                                    << 16;  // the limit of distinct words per text that pieces are made of
-constexpr std::size_t kBlock = 32;         // texts per task of a thread
+constexpr std::size_t kBlock = 16;         // texts per task of a thread
+constexpr std::size_t kWave = 64;          // blocks per thread between two appends
 
 // The hash of a sequence of units is Σ (unit + 1)·kBase^(number of units after it), modulo 2^64, so that the hash of
 // any piece of a word follows from those of the word's prefixes.
@@ -37,7 +40,7 @@ constexpr auto kPowers = [] {
 
 double log_of(std::uint64_t n) {
   static const auto small = [] {
-    std::array<double, 4096> found{};
+    std::vector<double> found(std::size_t{1} << 16);
     for (std::size_t i = 1; i < found.size(); ++i) found[i] = fixed_log(static_cast<double>(i));
     return found;
   }();
@@ -244,14 +247,22 @@ class Counter {
   std::vector<Unit> units_;
 };
 
-// The smallest of the `most` largest values, and how many of these equal it; zeros if there are no more than `most`
-// values.
+// The smallest of the `most` largest values, none of them negative, and how many of these equal it; zeros if there are no
+// more than `most` values.
 std::pair<float, std::size_t> lightest_of(std::span<const float> values, std::size_t most) {
   if (values.size() <= most) return {0.0F, 0};
-  std::vector<float> greatest(values.begin(), values.end());
-  const auto last = greatest.begin() + static_cast<std::ptrdiff_t>(most) - 1;
-  std::ranges::nth_element(greatest, last, std::ranges::greater());
-  return {*last, static_cast<std::size_t>(std::count(greatest.begin(), last + 1, *last))};
+  // The bits of such numbers have the order of the numbers. Those of the result are found one by one, from the highest:
+  // to count is faster than to sort, since it needs no decisions.
+  const auto at_least = [&](std::int32_t bits) {
+    std::uint32_t count = 0;
+    for (const float value : values) count += std::bit_cast<std::int32_t>(value) >= bits ? 1U : 0U;
+    return count;
+  };
+  std::int32_t least = 0;
+  for (std::int32_t bit = 1 << 30; bit != 0; bit >>= 1) {
+    if (at_least(least | bit) >= most) least |= bit;
+  }
+  return {std::bit_cast<float>(least), most - at_least(least + 1)};
 }
 
 // Applies `use` to the ids and to the values, in two threads if there are many.
@@ -264,12 +275,37 @@ void both(TextRows& rows, std::size_t size, unsigned threads, Use&& use) {
   });
 }
 
-// Concatenates rows; calls done(i) as soon as part i is no longer needed.
-template <typename Part, typename Done>
-TextRows joined(std::span<Part> parts, unsigned threads, Done&& done) {
+std::size_t bytes_in(std::span<const std::string_view> texts) {
+  std::size_t bytes = 0;
+  for (const std::string_view text : texts) bytes += text.size();
+  return bytes;
+}
+
+// Moves the rows of the parts to the end of `all`. If that needs memory, takes `times` what is needed now.
+void append(TextRows& all, std::span<TextRows> parts, double times) {
+  std::size_t size = all.ids.size();
+  for (const TextRows& part : parts) size += part.ids.size();
+  if (size > all.ids.capacity()) {
+    const auto room = std::max(size, static_cast<std::size_t>(times * static_cast<double>(size)));
+    all.ids.reserve(room);
+    all.values.reserve(room);
+  }
+  for (TextRows& part : parts) {
+    const auto begin = static_cast<std::int64_t>(all.ids.size());
+    for (std::size_t row = 1; row < part.indptr.size(); ++row) all.indptr.push_back(begin + part.indptr[row]);
+    all.ids.insert(all.ids.end(), part.ids.begin(), part.ids.end());
+    all.values.insert(all.values.end(), part.values.begin(), part.values.end());
+    part.indptr.resize(1);
+    part.ids.clear();
+    part.values.clear();
+  }
+}
+
+// Concatenates rows.
+TextRows joined(std::span<const RowView> parts, unsigned threads) {
   TextRows all;
   std::vector<std::size_t> begins{0};
-  for (const Part& part : parts) {
+  for (const RowView& part : parts) {
     const auto begin = static_cast<std::int64_t>(begins.back());
     for (std::size_t row = 1; row < part.indptr.size(); ++row) all.indptr.push_back(begin + part.indptr[row]);
     begins.push_back(begins.back() + part.ids.size());
@@ -279,7 +315,6 @@ TextRows joined(std::span<Part> parts, unsigned threads, Done&& done) {
     const auto begin = static_cast<std::ptrdiff_t>(begins[i]);
     std::ranges::copy(parts[i].ids, all.ids.begin() + begin);
     std::ranges::copy(parts[i].values, all.values.begin() + begin);
-    done(i);
   });
   return all;
 }
@@ -304,25 +339,64 @@ TextFeatures::TextFeatures(const TextOptions& options) : options_(options) {
   if (o.rare_count_more || o.least_documents > 1) documents_.resize(o.columns);
 }
 
-TextRows TextFeatures::count(std::span<const std::string_view> texts, unsigned threads) const {
-  std::vector<TextRows> parts(std::max<std::size_t>((texts.size() + kBlock - 1) / kBlock, 1));
-  parallel_for(
-      parts.size(), threads, [&] { return Counter(options_, first_piece_); },
-      [&](Counter& counter, std::size_t block) {
-        const std::size_t end = std::min((block + 1) * kBlock, texts.size());
-        for (std::size_t row = block * kBlock; row < end; ++row) counter.count(texts[row], parts[block]);
-      });
-  if (parts.size() == 1) return std::move(parts.front());
-  return joined(std::span(parts), threads, [&](std::size_t part) { parts[part] = {}; });
+// While threads count a wave of blocks, the caller appends the previous wave to the result, then joins them. So the
+// threads use the same memory again and again: if each allocated its share of the result, they would spend a tenth of
+// their time in the operating system.
+template <typename Use>
+TextRows TextFeatures::count(std::span<const std::string_view> texts, unsigned threads, Use&& use) const {
+  TextRows all;
+  const std::size_t blocks = (texts.size() + kBlock - 1) / kBlock;
+  const std::size_t workers = std::clamp<std::size_t>(blocks, 1, std::max(threads, 1U));
+  const std::size_t wave = std::min(blocks, workers * kWave);
+  std::vector<TextRows> counting(wave);
+  std::vector<TextRows> counted(wave);
+  std::size_t begin = 0;  // of the wave
+  std::atomic<std::size_t> next;
+  const auto count_blocks = [&](std::size_t) {
+    Counter counter(options_, first_piece_);
+    for (std::size_t i = next++; i < wave && begin + i < blocks; i = next++) {
+      TextRows rows = std::move(counting[i]);  // not changed in place, since another thread writes to its neighbour
+      const std::size_t first = (begin + i) * kBlock;
+      for (const std::string_view text : texts.subspan(first, std::min(kBlock, texts.size() - first))) {
+        counter.count(text, rows);
+      }
+      counting[i] = std::move(rows);
+    }
+  };
+  const auto append_counted = [&](double times) {
+    const std::size_t before = all.ids.size();
+    append(all, counted, times);
+    use(std::span(all.ids).subspan(before));
+  };
+  const std::size_t bytes = bytes_in(texts);
+  std::size_t bytes_counted = 0;
+  Crew crew(workers - 1);
+  for (; begin < blocks; begin += wave) {
+    next = 0;
+    crew.start(workers, count_blocks);
+    // At most four times as much as is needed now, since the other texts may be unlike the first ones.
+    append_counted(std::min(4.0, 1.1 * static_cast<double>(bytes) / static_cast<double>(bytes_counted + 1)));
+    const std::size_t first = begin * kBlock;
+    bytes_counted += bytes_in(texts.subspan(first, std::min(wave * kBlock, texts.size() - first)));
+    crew.finish();
+    counting.swap(counted);
+  }
+  append_counted(1.0);
+  return all;
 }
 
-TextFeatures::Moment TextFeatures::moment(std::uint64_t documents) { return {documents, log_of(1 + documents)}; }
+TextRows TextFeatures::count(std::span<const std::string_view> texts, unsigned threads) const {
+  return count(texts, threads, [](std::span<const FeatureId>) {});
+}
+
+TextFeatures::Moment TextFeatures::moment(std::uint64_t documents) const {
+  return {documents > options_.first_documents ? options_.least_documents : 1, log_of(1 + documents)};
+}
 
 float TextFeatures::weight(float times, std::uint32_t documents, const Moment& of) const {
-  if (documents < options_.least_documents && of.documents > options_.first_documents) return 0.0F;
-  double weight = times == 1.0F ? 1.0 : 1.0 + log_of(static_cast<std::uint64_t>(times));
+  double weight = 1.0 + log_of(static_cast<std::uint64_t>(times));
   if (options_.rare_count_more) weight *= 1.0 + of.logarithm - log_of(1 + std::uint64_t{documents});
-  return static_cast<float>(weight);
+  return documents < of.least_documents ? 0.0F : static_cast<float>(weight);
 }
 
 std::size_t TextFeatures::finish(std::span<FeatureId> ids, std::span<float> values) const {
@@ -332,9 +406,11 @@ std::size_t TextFeatures::finish(std::span<FeatureId> ids, std::span<float> valu
     const std::size_t first = left;
     std::size_t light = 0;
     for (std::size_t j = begin; j < end; ++j) {
-      if (values[j] <= 0.0F || values[j] < least || (values[j] == least && ++light > room)) continue;
       ids[left] = ids[j];
-      values[left++] = values[j];
+      values[left] = values[j];
+      const bool is_light = values[j] == least;
+      light += is_light ? 1 : 0;
+      left += values[j] > 0.0F && values[j] >= least && !(is_light && light > room) ? 1 : 0;
     }
     const double length = std::sqrt(squared_length(values.data() + first, left - first));
     for (std::size_t j = first; j < left; ++j) values[j] = scaled(values[j], weight / length);
@@ -371,14 +447,15 @@ void TextFeatures::finish(TextRows& rows, unsigned threads) const {
 }
 
 void TextFeatures::weigh(TextRows& rows, std::uint32_t more, unsigned threads) const {
-  const Moment now = moment(n_documents_ + more);
+  Moment now = moment(n_documents_ + more);
+  now.least_documents = std::max(now.least_documents, 1 + more);  // a feature in none of the documents has no weight
   const std::size_t n = rows.indptr.size() - 1;
   parallel_for((n + kBlock - 1) / kBlock, threads, [&](std::size_t block) {
     const auto end = static_cast<std::size_t>(rows.indptr[std::min((block + 1) * kBlock, n)]);
     for (auto j = static_cast<std::size_t>(rows.indptr[block * kBlock]); j < end; ++j) {
       if (rows.ids[j] >= options_.columns) throw std::invalid_argument("an id is out of range");
       const std::uint32_t d = documents_.empty() ? 1 : documents_[rows.ids[j]];
-      rows.values[j] = d == 0 ? 0.0F : weight(rows.values[j], d + more, now);
+      rows.values[j] = weight(rows.values[j], d + more, now);
     }
   });
   finish(rows, threads);
@@ -390,9 +467,19 @@ TextRows TextFeatures::transform(std::span<const std::string_view> texts, unsign
   return rows;
 }
 
+TextRows TextFeatures::fit_transform(std::span<const std::string_view> texts, unsigned threads) {
+  TextRows rows = count(texts, threads, [&](std::span<const FeatureId> ids) {
+    if (documents_.empty()) return;
+    for (const FeatureId id : ids) ++documents_[id];
+  });
+  n_documents_ += texts.size();
+  weigh(rows, 0, threads);
+  return rows;
+}
+
 TextRows TextFeatures::weighted(std::span<const RowView> counts, bool as_next, unsigned threads) const {
   if (std::ranges::any_of(counts, &RowView::dense)) throw std::invalid_argument("counts must be sparse rows");
-  TextRows rows = joined(counts, threads, [](std::size_t) {});
+  TextRows rows = joined(counts, threads);
   weigh(rows, as_next ? 1 : 0, threads);
   return rows;
 }

@@ -61,6 +61,27 @@ TEST("text: document frequencies do not depend on threads or calls") {
   CHECK(again.transform(texts, 1).values == often.transform(texts, 2).values);
 }
 
+TEST("text: the rows of all texts are those of counting, adding and weighting them") {
+  const std::vector<std::string_view> texts{"one text", "another text", "", "one more text of one"};
+  TextOptions options;
+  options.columns = 1U << 10;
+  options.shortest_piece = 3;
+  options.longest_piece = 4;
+  TextFeatures steps(options);
+  const TextRows counts = steps.count(texts, 1);
+  steps.add(counts.view(), 1);
+  const RowView view = counts.view();
+  const TextRows expected = steps.weighted({&view, 1}, false, 1);
+  for (const unsigned threads : {1U, 3U}) {
+    TextFeatures features(options);
+    const TextRows found = features.fit_transform(texts, threads);
+    CHECK(found.indptr == expected.indptr);
+    CHECK(found.ids == expected.ids);
+    CHECK(found.values == expected.values);
+    CHECK(features.transform(texts, 1).values == steps.transform(texts, 1).values);
+  }
+}
+
 TEST("text: options outside their domains are refused") {
   const auto refused = [](auto&& change) {
     TextOptions options;

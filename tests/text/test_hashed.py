@@ -20,7 +20,7 @@ from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
 from labelgrove import DataError, ParameterError
-from labelgrove.text import HashedText
+from labelgrove.text import HashedText, TextFeatures
 
 
 def values(X: csr_array, row: int) -> list[float]:
@@ -80,21 +80,23 @@ def test_any_iterable_of_strings_will_do() -> None:
     assert HashedText().transform(["lone \ud800 surrogate", "nul \0 byte"]).shape[0] == 2
 
 
+@pytest.mark.parametrize("kind", [HashedText, TextFeatures])
 @pytest.mark.parametrize("wrong", [None, b"bytes", 7, 1.5, ["nested"], float("nan")])
-def test_a_row_that_is_no_string_is_named(wrong: Any) -> None:
+def test_a_row_that_is_no_string_is_named(kind: type[TextFeatures], wrong: Any) -> None:
     for row in (0, 2):
         texts: list[Any] = ["oak", "elm", "ash"]
         texts[row] = wrong
         with pytest.raises(DataError, match=f"texts, row {row}: .* where a string was expected"):
-            HashedText().transform(texts)
+            kind().fit_transform(texts)
 
 
+@pytest.mark.parametrize("kind", [HashedText, TextFeatures])
 @pytest.mark.parametrize(
     "wrong", ["a single string", b"bytes", None, 3, {"text": "oak"}, np.array([["oak"], ["elm"]])]
 )
-def test_something_else_than_a_list_of_texts_is_named(wrong: Any) -> None:
+def test_something_else_than_a_list_of_texts_is_named(kind: type[TextFeatures], wrong: Any) -> None:
     with pytest.raises(DataError, match=f"texts is a {type(wrong).__name__}.*: expected a list"):
-        HashedText().transform(wrong)
+        kind().fit_transform(wrong)
 
 
 BAD = [

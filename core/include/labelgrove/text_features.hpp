@@ -63,7 +63,9 @@ class TextFeatures {
   TextRows count(std::span<const std::string_view> texts, unsigned threads) const;
   // The row of each text, as if that text were the next to be learnt.
   TextRows transform(std::span<const std::string_view> texts, unsigned threads) const;
-  // The same for texts counted earlier, concatenating all of `counts`. Unless `as_next`, the rows are those of
+  // Adds all texts to the document frequencies, then returns their rows.
+  TextRows fit_transform(std::span<const std::string_view> texts, unsigned threads);
+  // The rows of texts counted earlier, concatenating all of `counts`. Unless `as_next`, the rows are those of
   // documents that have already been added. Throws std::invalid_argument if a column is out of range.
   TextRows weighted(std::span<const RowView> counts, bool as_next, unsigned threads) const;
 
@@ -76,12 +78,15 @@ class TextFeatures {
   void save(ArrayWriter& out) const;
 
  private:
-  // The number of documents at the time a feature is weighted.
+  // As the public method; calls use(ids) for the ids of all rows, piece by piece.
+  template <typename Use>
+  TextRows count(std::span<const std::string_view> texts, unsigned threads, Use&& use) const;
+  // What the weights of features depend on besides the features: the number of documents at that time.
   struct Moment {
-    std::uint64_t documents;
-    double logarithm;  // log(1 + documents)
+    std::uint32_t least_documents;  // features in fewer have no weight
+    double logarithm;               // log(1 + documents)
   };
-  static Moment moment(std::uint64_t documents);
+  Moment moment(std::uint64_t documents) const;
   float weight(float times, std::uint32_t documents, const Moment& of) const;
   // Weights rows by the current document frequencies, or as if every feature were in `more` additional documents.
   void weigh(TextRows& rows, std::uint32_t more, unsigned threads) const;

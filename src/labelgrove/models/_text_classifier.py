@@ -411,7 +411,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         >>> clf.explain("purr", "cat").labels[0].path[-1].contributions[0].feature
         'purr'
         """
-        texts = [X] if isinstance(X, str) else list(checked_texts(X))
+        texts = [X] if isinstance(X, str) else checked_texts(X)
         if len(texts) != 1:
             raise DataError(f"X has {len(texts)} texts; expected the one to explain")
         with self._reading() as classifier:

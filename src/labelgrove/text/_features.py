@@ -176,7 +176,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """
         engine = _core.TextFeatures(self._options())
         threads = thread_count(self.n_jobs)
-        counts: Triple = engine.count(list(checked_texts(texts)), threads)
+        counts: Triple = engine.count(checked_texts(texts), threads)
         engine.add(*counts, threads)
         self._start(engine)
         return self
@@ -199,7 +199,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             As for :meth:`fit`.
         """
         engine, threads = self._started(), thread_count(self.n_jobs)
-        counts: Triple = engine.count(list(checked_texts(texts)), threads)
+        counts: Triple = engine.count(checked_texts(texts), threads)
         engine.add(*counts, threads)
         return self
 
@@ -365,7 +365,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         engine = self._started()
         if isinstance(texts, CountedTexts):
             return self.weighted(texts, threads, as_next=True)
-        given = list(checked_texts(texts))
+        given = checked_texts(texts)
         return self._rows(engine.transform(given, threads), given)
 
     def fit_rows(self, texts: Iterable[str] | CountedTexts, threads: int) -> Rows:
@@ -383,14 +383,12 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         engine = _core.TextFeatures(self._options())
         if isinstance(texts, CountedTexts):
             self._start(engine)
-            counts = texts
-        else:
-            given = list(checked_texts(texts))
-            found = engine.count(given, threads)
-            self._start(engine)
-            counts = CountedTexts((self._rows(found, given),))
-        self.add(counts, threads)
-        return self.weighted(counts, threads, as_next=False)
+            self.add(texts, threads)
+            return self.weighted(texts, threads, as_next=False)
+        given = checked_texts(texts)
+        found = engine.fit_transform(given, threads)
+        self._start(engine)
+        return self._rows(found, given)
 
     def add(self, counts: CountedTexts, threads: int) -> None:
         """Add documents whose features have already been counted.
@@ -439,7 +437,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         engine = self._started()
         if isinstance(texts, CountedTexts):
             return texts
-        given = list(checked_texts(texts))
+        given = checked_texts(texts)
         return CountedTexts((self._rows(engine.count(given, threads), given),))
 
     def learn(self, counts: Rows, begin: int, end: int, threads: int) -> Rows:

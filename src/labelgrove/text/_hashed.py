@@ -17,7 +17,7 @@ from sklearn.preprocessing import normalize
 
 from labelgrove._errors import ParameterError
 from labelgrove._validation import Rows, check_rows
-from labelgrove.text._checked import checked_texts
+from labelgrove.text._checked import checked_texts, each_checked_text
 from labelgrove.text._words import Span
 
 _MOST_FEATURES = 2**31 - 1  # ids of columns are 32-bit
@@ -132,7 +132,7 @@ class HashedText(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             When a parameter lies outside its domain.
         """
         self._check_parameters()
-        rows = checked_texts(texts)
+        rows = each_checked_text(texts)
         first = next(rows, None)
         if first is None:  # scikit-learn's vectoriser insists on a row
             return csr_array((0, self.n_features), dtype=np.float32)
