@@ -16,6 +16,23 @@ Indicator = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], int]
 _MAX_COLUMNS = 2**31 - 1
 
 
+def csr_of(
+    values: npt.NDArray[Any],
+    columns: npt.NDArray[np.integer[Any]],
+    indptr: npt.NDArray[np.integer[Any]],
+    shape: tuple[int, int],
+) -> csr_array:
+    """Build a sparse array whose indices have 32 bits if that suffices, 64 otherwise.
+
+    SciPy keeps the type that it is given. Some of scikit-learn's solvers refuse 64 bits, and half
+    the memory is half the time.
+    """
+    largest = max(int(indptr[-1]), *shape)
+    index = np.int32 if largest <= np.iinfo(np.int32).max else np.int64
+    parts = (values, columns.astype(index, copy=False), indptr.astype(index, copy=False))
+    return csr_array(parts, shape=shape)
+
+
 def triples(matrix: Any, what: str) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
     """Return row, column and value of every stored entry of a possibly inconsistent matrix.
 

@@ -58,6 +58,8 @@ def check_probabilities_agree_with_the_best_k(make: Make) -> None:
     column = {name: j for j, name in enumerate(clf.classes_)}
     sparse = clf.predict_proba(X, top_k=4)
     assert isinstance(sparse, sp.csr_array) and sparse.dtype == np.float32
+    for found in (sparse, clf.predict(X)):  # some of scikit-learn's solvers refuse 64 bits
+        assert found.indices.dtype == found.indptr.dtype == np.int32
     assert sparse.shape == (X.shape[0], clf.n_classes_) and sparse.has_sorted_indices
     everything = clf.predict_proba(X).toarray()
     for i, row in enumerate(labels):

@@ -12,6 +12,8 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
 from labelgrove import DataError, NotLearnedError, ParameterError, _core
 from labelgrove.text import TextFeatures
@@ -366,3 +368,9 @@ def test_it_is_an_estimator_and_its_state_can_be_kept() -> None:
 def test_damaged_counts_are_refused(arrays: Any) -> None:
     with pytest.raises(ValueError, match="array"):
         TextFeatures.from_state({"n_features": 64}, arrays)
+
+
+def test_the_rows_suit_solvers_that_take_indices_of_32_bits_only() -> None:
+    pipeline = make_pipeline(TextFeatures(), LogisticRegression(solver="liblinear"))
+    texts = ["a dog barks", "a cat purrs"] * 3
+    assert pipeline.fit(texts, [0, 1] * 3).predict(texts).tolist() == [0, 1] * 3

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from labelgrove._sparse import csr_of
 from labelgrove.data._examples import Examples
 
 #: A text counts as one entry per this many characters when chunks are cut.
@@ -113,14 +114,13 @@ def join(pieces: list[Piece], width: int) -> Examples:
 
 
 def _matrix(parts: list[SparseRows], width: int) -> csr_array:
-    """Stack the rows of all parts; 64-bit ids are used only if 32 bits cannot count them."""
+    """Stack the rows of all parts."""
     counts = np.concatenate([np.diff(part.indptr) for part in parts])
     indptr = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=indptr[1:])
-    index_type = np.int32 if indptr[-1] <= np.iinfo(np.int32).max else np.int64
-    indices = np.concatenate([part.indices for part in parts]).astype(index_type, copy=False)
+    indices = np.concatenate([part.indices for part in parts])
     values = np.concatenate([part.values for part in parts])
-    X = csr_array((values, indices, indptr.astype(index_type)), shape=(len(counts), width))
+    X = csr_of(values, indices, indptr, (len(counts), width))
     X.has_sorted_indices = True
     X.has_canonical_format = True
     return X

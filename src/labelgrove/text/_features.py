@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from labelgrove import _core
 from labelgrove._errors import NotLearnedError, ParameterError
 from labelgrove._parameters import integer, thread_count
+from labelgrove._sparse import csr_of
 from labelgrove._validation import Rows
 from labelgrove.text._checked import checked_texts
 from labelgrove.text._counted import CountedTexts
@@ -635,4 +636,4 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
 def _csr(rows: Rows) -> csr_array:
     shape = (rows.n_rows, rows.n_features)
-    return csr_array((rows.values, rows.ids.view(np.int32), rows.indptr), shape=shape)
+    return csr_of(rows.values, rows.ids.view(np.int32), rows.indptr, shape)

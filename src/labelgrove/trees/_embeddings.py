@@ -13,7 +13,7 @@ from labelgrove import _core
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._names import Names
 from labelgrove._parameters import choice
-from labelgrove._sparse import dense_indicator, sparse_indicator
+from labelgrove._sparse import csr_of, dense_indicator, sparse_indicator
 from labelgrove._targets import parse_targets
 from labelgrove._validation import Rows, check_rows
 
@@ -108,7 +108,7 @@ def pifa(rows: Rows, examples_of: Any, threads: int = 1) -> Any:
         raise DataError("X was changed by another thread during the call") from None
     indptr, ids, values = vectors
     ids = ids.view(np.int32) if columns is None else columns[ids]  # 31 bits suffice
-    return sp.csr_array((values, *_narrow(ids, indptr)), shape=(n_labels, n_features))
+    return csr_of(values, ids, indptr, (n_labels, n_features))
 
 
 def without_empty_columns(rows: Rows) -> tuple[Rows, npt.NDArray[np.int32]]:
@@ -171,14 +171,7 @@ def as_indicator(Y: Any) -> Any:
 
 def _csr(indptr: npt.NDArray[np.int64], columns: npt.NDArray[Any], n_columns: int) -> Any:
     ones = np.ones(columns.size, np.uint8)
-    return sp.csr_array((ones, *_narrow(columns, indptr)), shape=(indptr.size - 1, n_columns))
-
-
-def _narrow(columns: npt.NDArray[Any], indptr: npt.NDArray[Any]) -> tuple[Any, Any]:
-    """Convert indices to 32 bits if that suffices: SciPy then multiplies in half the memory."""
-    if max(int(indptr[-1]), int(columns.max(initial=0))) > np.iinfo(np.int32).max:
-        return columns, indptr
-    return columns.astype(np.int32, copy=False), indptr.astype(np.int32)
+    return csr_of(ones, columns, indptr, (indptr.size - 1, n_columns))
 
 
 def _unit_rows(matrix: Any) -> Any:

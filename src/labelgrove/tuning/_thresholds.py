@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 from labelgrove._cuts import reaches
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._parameters import finite
+from labelgrove._sparse import csr_of
 from labelgrove.tuning._figures import SetFigures
 from labelgrove.tuning._measure import Average, check_average
 from labelgrove.tuning._pairs import FloatArray, read_scores
@@ -109,8 +110,7 @@ class Thresholds:
         ends, label, value = read_scores(scores, shape)
         reached = reaches(value, self.values[label])
         before = np.concatenate(([0], np.cumsum(reached)))
-        parts = (np.ones(before[-1], np.int8), label[reached], before[ends])
-        return csr_array(parts, shape=shape)
+        return csr_of(np.ones(before[-1], np.int8), label[reached], before[ends], shape)
 
 
 def as_default(threshold: float) -> float:

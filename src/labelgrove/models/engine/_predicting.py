@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from labelgrove._errors import DataError, NotLearnedError
 from labelgrove._parameters import integer, thread_count
+from labelgrove._sparse import csr_of
 from labelgrove._targets import Targets, parse_targets
 from labelgrove._validation import Rows, require_same_length
 from labelgrove.models.engine._learned import MISSING, AnyLearned
@@ -239,9 +240,8 @@ def found_to_csr(
     n_columns: int,
 ) -> sp.csr_array:
     """Convert found labels to a sparse array of shape (n, n_columns) with sorted columns."""
-    result = sp.csr_array(
-        (scores, column_of[ids.astype(np.int64)], indptr), shape=(len(indptr) - 1, n_columns)
-    )
+    columns = column_of[ids.astype(np.int64)]
+    result = csr_of(scores, columns, indptr, (len(indptr) - 1, n_columns))
     result.sort_indices()
     return result
 

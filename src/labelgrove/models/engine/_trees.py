@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from labelgrove import _core
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._labels import LabelRegistry
 from labelgrove._parameters import choice, integer, real, thread_count
+from labelgrove._sparse import csr_of
 from labelgrove._validation import Rows
 from labelgrove.models.engine._learned import MISSING
 from labelgrove.trees import (
@@ -210,8 +210,7 @@ def label_matrix(
 ) -> Any:
     """Return a 0/1 matrix of the labels of all rows, with a column for each id in ``present``."""
     columns = np.searchsorted(present, ids)
-    shape = (len(indptr) - 1, len(present))
-    return sp.csr_array((np.ones(len(ids), np.uint8), columns, indptr), shape=shape)
+    return csr_of(np.ones(len(ids), np.uint8), columns, indptr, (len(indptr) - 1, len(present)))
 
 
 def embed_labels(rows: Rows, indicator: Any, n_jobs: int | None = 1) -> Any:

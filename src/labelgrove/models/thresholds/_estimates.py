@@ -15,7 +15,7 @@ from sklearn.utils import _safe_indexing
 
 from labelgrove._cuts import reaches
 from labelgrove._errors import DataError, ParameterError
-from labelgrove._sparse import require_inside, triples
+from labelgrove._sparse import csr_of, require_inside, triples
 from labelgrove._validation import n_rows_of
 from labelgrove.models.engine._predicting import SearchStats
 
@@ -88,7 +88,8 @@ class Estimates:
             found = csr_array(np.where(reaches(found, bounds), found, 0))
         row, column, value = triples(found, "predict_proba")
         keep = reaches(value, bounds[column]) & (value > 0)
-        return csr_array((value[keep], (row[keep], column[keep])), shape=found.shape)
+        kept = csr_array((value[keep], (row[keep], column[keep])), shape=found.shape)
+        return csr_of(kept.data, kept.indices, kept.indptr, kept.shape)
 
 
 def accepts(estimator: Any, name: str) -> bool:
