@@ -20,8 +20,8 @@ constexpr std::uint32_t kLongestRun = 8;
 constexpr std::uint32_t kLongestPiece = 16;
 constexpr std::size_t kMostWords = std::size_t{1}
                                    << 16;  // the limit of distinct words per text that pieces are made of
-constexpr std::size_t kBlock = 16;         // texts per task of a thread
-constexpr std::size_t kWave = 64;          // blocks per thread between two appends
+constexpr std::size_t kBlock = 8;          // texts per task of a thread
+constexpr std::size_t kWave = 128;         // blocks per thread between two appends
 
 // The hash of a sequence of units is Σ (unit + 1)·kBase^(number of units after it), modulo 2^64, so that the hash of
 // any piece of a word follows from those of the word's prefixes.
@@ -374,8 +374,9 @@ TextRows TextFeatures::count(std::span<const std::string_view> texts, unsigned t
   for (; begin < blocks; begin += wave) {
     next = 0;
     crew.start(workers, count_blocks);
-    // At most four times as much as is needed now, since the other texts may be unlike the first ones.
-    append_counted(std::min(4.0, 1.1 * static_cast<double>(bytes) / static_cast<double>(bytes_counted + 1)));
+    // Texts at the beginning may be unlike the others, so the size of the result is not estimated from a few of them.
+    const bool few = bytes_counted < bytes / 64 + 1;
+    append_counted(few ? 2.0 : 1.1 * static_cast<double>(bytes) / static_cast<double>(bytes_counted));
     const std::size_t first = begin * kBlock;
     bytes_counted += bytes_in(texts.subspan(first, std::min(wave * kBlock, texts.size() - first)));
     crew.finish();
