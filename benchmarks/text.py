@@ -204,7 +204,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if not are_there(dataset):
             continue
         if chosen.speed:
-            write(chosen.output, "text_speed", dataset, speed(dataset, times=5))
+            write(chosen.output, "text_speed", dataset, speed(dataset, times=15))
         else:
             _measure(dataset, chosen.output, peers=chosen.peers, go_on=chosen.go_on)
 
