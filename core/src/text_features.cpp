@@ -5,6 +5,8 @@
 #include <atomic>
 #include <bit>
 #include <cmath>
+#include <cstdlib>
+#include <new>
 #include <stdexcept>
 #include <utility>
 
@@ -336,7 +338,10 @@ TextFeatures::TextFeatures(const TextOptions& options) : options_(options) {
   }
   if (o.most_features == 0) throw std::invalid_argument("most_features must be at least 1");
   first_piece_ = !pieces ? o.columns : !words ? 0 : o.columns / 2;
-  if (o.rare_count_more || o.least_documents > 1) documents_.resize(o.columns);
+  if (o.rare_count_more || o.least_documents > 1) {
+    documents_.reset(static_cast<std::uint32_t*>(std::calloc(o.columns, sizeof(std::uint32_t))));
+    if (documents_ == nullptr) throw std::bad_alloc();
+  }
 }
 
 // While threads count a wave of blocks, the caller appends the previous wave to the result, then joins them. So the
@@ -455,7 +460,7 @@ void TextFeatures::weigh(TextRows& rows, std::uint32_t more, unsigned threads) c
     const auto end = static_cast<std::size_t>(rows.indptr[std::min((block + 1) * kBlock, n)]);
     for (auto j = static_cast<std::size_t>(rows.indptr[block * kBlock]); j < end; ++j) {
       if (rows.ids[j] >= options_.columns) throw std::invalid_argument("an id is out of range");
-      const std::uint32_t d = documents_.empty() ? 1 : documents_[rows.ids[j]];
+      const std::uint32_t d = documents_ == nullptr ? 1 : documents_[rows.ids[j]];
       rows.values[j] = weight(rows.values[j], d + more, now);
     }
   });
@@ -470,7 +475,7 @@ TextRows TextFeatures::transform(std::span<const std::string_view> texts, unsign
 
 TextRows TextFeatures::fit_transform(std::span<const std::string_view> texts, unsigned threads) {
   TextRows rows = count(texts, threads, [&](std::span<const FeatureId> ids) {
-    if (documents_.empty()) return;
+    if (documents_ == nullptr) return;
     for (const FeatureId id : ids) ++documents_[id];
   });
   n_documents_ += texts.size();
@@ -504,7 +509,7 @@ void TextFeatures::each_share(const RowView& counts, unsigned threads, Use&& use
 
 void TextFeatures::add(const RowView& counts, unsigned threads) {
   n_documents_ += counts.size();
-  if (documents_.empty()) return;
+  if (documents_ == nullptr) return;
   each_share(counts, threads, [&](std::size_t, std::size_t j) { ++documents_[counts.ids[j]]; });
 }
 
@@ -517,7 +522,7 @@ TextRows TextFeatures::learn(const RowView& counts, unsigned threads) {
   moments.reserve(counts.size());
   for (std::size_t row = 0; row < counts.size(); ++row) moments.push_back(moment(n_documents_ + row + 1));
   each_share(counts, threads, [&](std::size_t row, std::size_t j) {
-    const std::uint32_t d = documents_.empty() ? 1 : ++documents_[counts.ids[j]];
+    const std::uint32_t d = documents_ == nullptr ? 1 : ++documents_[counts.ids[j]];
     rows.values[j] = weight(counts.values[j], d, moments[row]);
   });
   n_documents_ += counts.size();
@@ -534,7 +539,8 @@ void TextFeatures::save(ArrayWriter& out) const {
     bytes.push_back(static_cast<std::uint8_t>(value));
   };
   std::uint32_t last = 0;
-  for (std::uint32_t column = 0; column < documents_.size(); ++column) {
+  const std::uint32_t columns = documents_ == nullptr ? 0 : options_.columns;
+  for (std::uint32_t column = 0; column < columns; ++column) {
     if (documents_[column] == 0) continue;
     put(column - last);
     put(documents_[column]);
@@ -550,6 +556,7 @@ TextFeatures::TextFeatures(const TextOptions& options, const ArrayReader& in) : 
     throw std::invalid_argument("array 'counters' must hold the number of documents");
   }
   n_documents_ = counters[0];
+  const std::uint32_t columns = documents_ == nullptr ? 0 : options_.columns;
   const auto bytes = in.bytes("documents");
   std::size_t at = 0;
   const auto take = [&] {
@@ -565,7 +572,7 @@ TextFeatures::TextFeatures(const TextOptions& options, const ArrayReader& in) : 
     const std::uint64_t gap = take();
     const std::uint64_t times = take();
     column += gap;
-    if ((gap == 0 && !first) || column >= documents_.size() || times == 0 || times > n_documents_ || times >= kNone) {
+    if ((gap == 0 && !first) || column >= columns || times == 0 || times > n_documents_ || times >= kNone) {
       throw std::invalid_argument("array 'documents' holds an invalid column or count");
     }
     documents_[column] = static_cast<std::uint32_t>(times);

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -101,7 +103,12 @@ class TextFeatures {
   TextOptions options_;
   std::uint32_t first_piece_;  // first column of pieces
   std::uint64_t n_documents_ = 0;
-  std::vector<std::uint32_t> documents_;  // by column: its document frequency; empty if it is not needed
+  // By column: its document frequency; null if that is not needed. Allocated by calloc(), which leaves it to the system
+  // to clear memory on first use: most columns of most models are never used.
+  struct Free {
+    void operator()(std::uint32_t* memory) const { std::free(memory); }
+  };
+  std::unique_ptr<std::uint32_t[], Free> documents_;
 };
 
 }  // namespace labelgrove
