@@ -50,11 +50,6 @@ class Texts {
   std::vector<std::string_view> views_;
 };
 
-nb::tuple as_tuple(TextRows&& rows) {
-  return nb::make_tuple(to_array(std::move(rows.indptr)), to_array(std::move(rows.ids)),
-                        to_array(std::move(rows.values)));
-}
-
 TextOptions options_from(const nb::dict& given) {
   TextOptions options;
   const auto take = [&](const char* name, auto& value) {

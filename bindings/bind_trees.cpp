@@ -68,10 +68,8 @@ void register_trees(nb::module_& module) {
         const Rows rows(indptr, ids, values);
         const RowLabels of_labels(ends, examples, ends.size() - 1);
         if (rows.dense()) throw std::invalid_argument("expected sparse rows");
-        auto vectors =
-            without_gil([&] { return label_vectors(rows, dimension, of_labels.ends(), of_labels.all(), threads); });
-        return nb::make_tuple(to_array(std::move(vectors.indptr)), to_array(std::move(vectors.ids)),
-                              to_array(std::move(vectors.values)));
+        return as_tuple(
+            without_gil([&] { return label_vectors(rows, dimension, of_labels.ends(), of_labels.all(), threads); }));
       },
       nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("dimension"),
       nb::arg("ends").noconvert(), nb::arg("examples").noconvert(), nb::arg("threads"),

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <span>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "arrays.hpp"
@@ -26,6 +27,12 @@ inline void require_increasing(std::span<const FeatureId> ids) {
   if (bad != 0 || (!ids.empty() && ids.back() >= kNone / 2)) {
     throw std::invalid_argument("the rows of X have been changed during the call, by another thread");
   }
+}
+
+// (indptr, ids, values), for Python.
+inline nb::tuple as_tuple(SparseRows&& rows) {
+  return nb::make_tuple(to_array(std::move(rows.indptr)), to_array(std::move(rows.ids)),
+                        to_array(std::move(rows.values)));
 }
 
 // A row with its own copy of the ids, and of the values if they are scaled.

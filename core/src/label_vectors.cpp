@@ -32,7 +32,7 @@ class Sum {
   }
 
   // Appends the sum, without features that have cancelled out, and clears it.
-  void take(LabelVectors& vectors) {
+  void take(SparseRows& vectors) {
     const std::size_t begin = vectors.values.size();
     for (std::size_t i = 0; i < words_.size(); ++i) {
       for (std::uint64_t words = std::exchange(words_[i], 0); words != 0; words &= words - 1) {
@@ -71,8 +71,8 @@ std::vector<std::size_t> runs_of(std::span<const std::int64_t> ends) {
 
 }  // namespace
 
-LabelVectors label_vectors(const RowView& rows, std::uint32_t dimension, std::span<const std::int64_t> ends,
-                           std::span<const std::uint32_t> examples, unsigned threads) {
+SparseRows label_vectors(const RowView& rows, std::uint32_t dimension, std::span<const std::int64_t> ends,
+                         std::span<const std::uint32_t> examples, unsigned threads) {
   std::vector<double> scales(rows.size());
   parallel_for((rows.size() + kRowsPerTask - 1) / kRowsPerTask, threads, [&](std::size_t task) {
     const std::size_t end = std::min(rows.size(), (task + 1) * kRowsPerTask);
@@ -80,7 +80,7 @@ LabelVectors label_vectors(const RowView& rows, std::uint32_t dimension, std::sp
   });
 
   const std::vector<std::size_t> runs = runs_of(ends);
-  std::vector<LabelVectors> parts(runs.size() - 1);
+  std::vector<SparseRows> parts(runs.size() - 1);
   const auto make = [=] { return Sum(dimension); };
   parallel_for(parts.size(), threads, make, [&](Sum& sum, std::size_t run) {
     for (std::size_t label = runs[run]; label < runs[run + 1]; ++label) {
@@ -93,17 +93,14 @@ LabelVectors label_vectors(const RowView& rows, std::uint32_t dimension, std::sp
     }
   });
 
-  LabelVectors all;
+  SparseRows all;
   std::size_t entries = 0;
-  for (const LabelVectors& part : parts) entries += part.ids.size();
+  for (const SparseRows& part : parts) entries += part.ids.size();
   all.ids.reserve(entries);
   all.values.reserve(entries);
-  for (LabelVectors& part : parts) {
-    const auto shift = static_cast<std::int64_t>(all.ids.size());
-    for (std::size_t label = 1; label < part.indptr.size(); ++label) all.indptr.push_back(shift + part.indptr[label]);
-    all.ids.insert(all.ids.end(), part.ids.begin(), part.ids.end());
-    all.values.insert(all.values.end(), part.values.begin(), part.values.end());
-    part = LabelVectors();
+  for (SparseRows& part : parts) {
+    all.append(part);
+    part = SparseRows();
   }
   return all;
 }

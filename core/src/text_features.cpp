@@ -85,7 +85,7 @@ class Counter {
       : options_(options), first_piece_(first_piece), reader_(options.fold_accents), slots_(256) {}
 
   // Appends the row of a text.
-  void count(std::string_view text, TextRows& rows) {
+  void count(std::string_view text, SparseRows& rows) {
     entries_.clear();
     pieces_.clear();
     words_.clear();
@@ -223,7 +223,7 @@ class Counter {
   }
 
   // Appends the counts to the row, in ascending order of columns.
-  void append(std::vector<Entry>& entries, TextRows& rows) {
+  void append(std::vector<Entry>& entries, SparseRows& rows) {
     sort_entries(entries, scratch_);
     for (std::size_t i = 0; i < entries.size();) {
       const Entry column = entries[i] >> 32;
@@ -269,7 +269,7 @@ std::pair<float, std::size_t> lightest_of(std::span<const float> values, std::si
 
 // Applies `use` to the ids and to the values, in two threads if there are many.
 template <typename Use>
-void both(TextRows& rows, std::size_t size, unsigned threads, Use&& use) {
+void both(SparseRows& rows, std::size_t size, unsigned threads, Use&& use) {
   constexpr std::size_t kMany = 1U << 16;
   parallel_for(2, size < kMany ? 1 : threads, [&](std::size_t i) {
     if (i == 0) use(rows.ids);
@@ -284,19 +284,16 @@ std::size_t bytes_in(std::span<const std::string_view> texts) {
 }
 
 // Moves the rows of the parts to the end of `all`. If that needs memory, takes `times` what is needed now.
-void append(TextRows& all, std::span<TextRows> parts, double times) {
+void append(SparseRows& all, std::span<SparseRows> parts, double times) {
   std::size_t size = all.ids.size();
-  for (const TextRows& part : parts) size += part.ids.size();
+  for (const SparseRows& part : parts) size += part.ids.size();
   if (size > all.ids.capacity()) {
     const auto room = std::max(size, static_cast<std::size_t>(times * static_cast<double>(size)));
     all.ids.reserve(room);
     all.values.reserve(room);
   }
-  for (TextRows& part : parts) {
-    const auto begin = static_cast<std::int64_t>(all.ids.size());
-    for (std::size_t row = 1; row < part.indptr.size(); ++row) all.indptr.push_back(begin + part.indptr[row]);
-    all.ids.insert(all.ids.end(), part.ids.begin(), part.ids.end());
-    all.values.insert(all.values.end(), part.values.begin(), part.values.end());
+  for (SparseRows& part : parts) {
+    all.append(part);
     part.indptr.resize(1);
     part.ids.clear();
     part.values.clear();
@@ -304,8 +301,8 @@ void append(TextRows& all, std::span<TextRows> parts, double times) {
 }
 
 // Concatenates rows.
-TextRows joined(std::span<const RowView> parts, unsigned threads) {
-  TextRows all;
+SparseRows joined(std::span<const RowView> parts, unsigned threads) {
+  SparseRows all;
   std::vector<std::size_t> begins{0};
   for (const RowView& part : parts) {
     const auto begin = static_cast<std::int64_t>(begins.back());
@@ -348,19 +345,19 @@ TextFeatures::TextFeatures(const TextOptions& options) : options_(options) {
 // threads use the same memory again and again: if each allocated its share of the result, they would spend a tenth of
 // their time in the operating system.
 template <typename Use>
-TextRows TextFeatures::count(std::span<const std::string_view> texts, unsigned threads, Use&& use) const {
-  TextRows all;
+SparseRows TextFeatures::count(std::span<const std::string_view> texts, unsigned threads, Use&& use) const {
+  SparseRows all;
   const std::size_t blocks = (texts.size() + kBlock - 1) / kBlock;
   const std::size_t workers = std::clamp<std::size_t>(blocks, 1, std::max(threads, 1U));
   const std::size_t wave = std::min(blocks, workers * kWave);
-  std::vector<TextRows> counting(wave);
-  std::vector<TextRows> counted(wave);
+  std::vector<SparseRows> counting(wave);
+  std::vector<SparseRows> counted(wave);
   std::size_t begin = 0;  // of the wave
   std::atomic<std::size_t> next;
   const auto count_blocks = [&](std::size_t) {
     Counter counter(options_, first_piece_);
     for (std::size_t i = next++; i < wave && begin + i < blocks; i = next++) {
-      TextRows rows = std::move(counting[i]);  // not changed in place, since another thread writes to its neighbour
+      SparseRows rows = std::move(counting[i]);  // not changed in place, since another thread writes to its neighbour
       const std::size_t first = (begin + i) * kBlock;
       for (const std::string_view text : texts.subspan(first, std::min(kBlock, texts.size() - first))) {
         counter.count(text, rows);
@@ -391,7 +388,7 @@ TextRows TextFeatures::count(std::span<const std::string_view> texts, unsigned t
   return all;
 }
 
-TextRows TextFeatures::count(std::span<const std::string_view> texts, unsigned threads) const {
+SparseRows TextFeatures::count(std::span<const std::string_view> texts, unsigned threads) const {
   return count(texts, threads, [](std::span<const FeatureId>) {});
 }
 
@@ -428,7 +425,7 @@ std::size_t TextFeatures::finish(std::span<FeatureId> ids, std::span<float> valu
 }
 
 // Finishes every row in place, then closes the gaps.
-void TextFeatures::finish(TextRows& rows, unsigned threads) const {
+void TextFeatures::finish(SparseRows& rows, unsigned threads) const {
   const std::size_t n = rows.indptr.size() - 1;
   std::vector<std::size_t> left(n);
   parallel_for((n + kBlock - 1) / kBlock, threads, [&](std::size_t block) {
@@ -452,7 +449,7 @@ void TextFeatures::finish(TextRows& rows, unsigned threads) const {
   }
 }
 
-void TextFeatures::weigh(TextRows& rows, std::uint32_t more, unsigned threads) const {
+void TextFeatures::weigh(SparseRows& rows, std::uint32_t more, unsigned threads) const {
   Moment now = moment(n_documents_ + more);
   now.least_documents = std::max(now.least_documents, 1 + more);  // a feature in none of the documents has no weight
   const std::size_t n = rows.indptr.size() - 1;
@@ -467,14 +464,14 @@ void TextFeatures::weigh(TextRows& rows, std::uint32_t more, unsigned threads) c
   finish(rows, threads);
 }
 
-TextRows TextFeatures::transform(std::span<const std::string_view> texts, unsigned threads) const {
-  TextRows rows = count(texts, threads);
+SparseRows TextFeatures::transform(std::span<const std::string_view> texts, unsigned threads) const {
+  SparseRows rows = count(texts, threads);
   weigh(rows, 1, threads);
   return rows;
 }
 
-TextRows TextFeatures::fit_transform(std::span<const std::string_view> texts, unsigned threads) {
-  TextRows rows = count(texts, threads, [&](std::span<const FeatureId> ids) {
+SparseRows TextFeatures::fit_transform(std::span<const std::string_view> texts, unsigned threads) {
+  SparseRows rows = count(texts, threads, [&](std::span<const FeatureId> ids) {
     if (documents_ == nullptr) return;
     for (const FeatureId id : ids) ++documents_[id];
   });
@@ -483,9 +480,9 @@ TextRows TextFeatures::fit_transform(std::span<const std::string_view> texts, un
   return rows;
 }
 
-TextRows TextFeatures::weighted(std::span<const RowView> counts, bool as_next, unsigned threads) const {
+SparseRows TextFeatures::weighted(std::span<const RowView> counts, bool as_next, unsigned threads) const {
   if (std::ranges::any_of(counts, &RowView::dense)) throw std::invalid_argument("counts must be sparse rows");
-  TextRows rows = joined(counts, threads);
+  SparseRows rows = joined(counts, threads);
   weigh(rows, as_next ? 1 : 0, threads);
   return rows;
 }
@@ -513,8 +510,8 @@ void TextFeatures::add(const RowView& counts, unsigned threads) {
   each_share(counts, threads, [&](std::size_t, std::size_t j) { ++documents_[counts.ids[j]]; });
 }
 
-TextRows TextFeatures::learn(const RowView& counts, unsigned threads) {
-  TextRows rows;
+SparseRows TextFeatures::learn(const RowView& counts, unsigned threads) {
+  SparseRows rows;
   rows.indptr.assign(counts.indptr.begin(), counts.indptr.end());
   rows.ids.assign(counts.ids.begin(), counts.ids.end());
   rows.values.resize(counts.values.size());

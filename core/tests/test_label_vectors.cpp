@@ -19,7 +19,7 @@ TEST("label vectors: the direction of the sum of a label's rows, each of unit le
   rows.add({{0, -5.0F}});
   const std::vector<std::int64_t> ends{0, 2, 2, 3, 5};  // rows 0 and 1; no rows; a zero row; two rows that cancel out
   const std::vector<std::uint32_t> examples{0, 1, 2, 3, 4};
-  const LabelVectors vectors = label_vectors(rows.view(), 5001, ends, examples, 1);
+  const SparseRows vectors = label_vectors(rows.view(), 5001, ends, examples, 1);
   CHECK(vectors.indptr == std::vector<std::int64_t>({0, 3, 3, 3, 3}));
   CHECK(vectors.ids == std::vector<FeatureId>({0, 1, 70}));
   const double half = std::sqrt(0.5);
@@ -36,8 +36,8 @@ TEST("label vectors: the same for any number of threads") {
     for (std::uint32_t row = label; row < 5000; row += 1 + label) examples.push_back(row);
     ends.push_back(static_cast<std::int64_t>(examples.size()));
   }
-  const LabelVectors one = label_vectors(rows.view(), 300, ends, examples, 1);
-  const LabelVectors three = label_vectors(rows.view(), 300, ends, examples, 3);
+  const SparseRows one = label_vectors(rows.view(), 300, ends, examples, 1);
+  const SparseRows three = label_vectors(rows.view(), 300, ends, examples, 3);
   REQUIRE(one.indptr.size() == 601);
   CHECK(one.indptr == three.indptr && one.ids == three.ids && one.values == three.values);
 }

@@ -35,23 +35,28 @@ TEST("text: invalid UTF-8 separates words, and nothing is read beyond the end") 
   }
 }
 
-TEST("text: document frequencies do not depend on threads or calls") {
-  const std::vector<std::string_view> texts{"one text", "another text", "", "one more text of one"};
+TextOptions words_and_pieces() {
   TextOptions options;
   options.columns = 1U << 10;
   options.shortest_piece = 3;
   options.longest_piece = 4;
+  return options;
+}
+
+TEST("text: document frequencies do not depend on threads or calls") {
+  const std::vector<std::string_view> texts{"one text", "another text", "", "one more text of one"};
+  const TextOptions options = words_and_pieces();
   TextFeatures once(options);
-  const TextRows counts = once.count(texts, 1);
+  const SparseRows counts = once.count(texts, 1);
   CHECK(once.count(texts, 3).ids == counts.ids);
-  const TextRows expected = once.learn(counts.view(), 1);
+  const SparseRows expected = once.learn(counts.view(), 1);
   TextFeatures often(options);
-  TextRows found;
+  SparseRows found;
   for (const std::string_view text : texts) {
-    const TextRows row = often.learn(often.count({&text, 1}, 2).view(), 2);
-    found.ids.insert(found.ids.end(), row.ids.begin(), row.ids.end());
-    found.values.insert(found.values.end(), row.values.begin(), row.values.end());
+    const SparseRows row = often.learn(often.count({&text, 1}, 2).view(), 2);
+    found.append(row);
   }
+  CHECK(found.indptr == expected.indptr);
   CHECK(found.ids == expected.ids);
   CHECK(found.values == expected.values);
   MemoryArchive archive;
@@ -63,22 +68,34 @@ TEST("text: document frequencies do not depend on threads or calls") {
 
 TEST("text: the rows of all texts are those of counting, adding and weighting them") {
   const std::vector<std::string_view> texts{"one text", "another text", "", "one more text of one"};
-  TextOptions options;
-  options.columns = 1U << 10;
-  options.shortest_piece = 3;
-  options.longest_piece = 4;
+  const TextOptions options = words_and_pieces();
   TextFeatures steps(options);
-  const TextRows counts = steps.count(texts, 1);
+  const SparseRows counts = steps.count(texts, 1);
   steps.add(counts.view(), 1);
   const RowView view = counts.view();
-  const TextRows expected = steps.weighted({&view, 1}, false, 1);
+  const SparseRows expected = steps.weighted({&view, 1}, false, 1);
   for (const unsigned threads : {1U, 3U}) {
     TextFeatures features(options);
-    const TextRows found = features.fit_transform(texts, threads);
+    const SparseRows found = features.fit_transform(texts, threads);
     CHECK(found.indptr == expected.indptr);
     CHECK(found.ids == expected.ids);
     CHECK(found.values == expected.values);
     CHECK(features.transform(texts, 1).values == steps.transform(texts, 1).values);
+  }
+}
+
+TEST("text: many texts are counted as they are one by one") {
+  std::vector<std::string> texts;
+  for (int i = 0; i < 5000; ++i) texts.push_back("text " + std::to_string(i) + std::string(i % 70, 'x'));
+  const std::vector<std::string_view> views(texts.begin(), texts.end());
+  const TextFeatures features(words_and_pieces());
+  SparseRows expected;
+  for (const std::string_view& text : views) expected.append(features.count({&text, 1}, 1));
+  for (const unsigned threads : {1U, 3U}) {
+    const SparseRows found = features.count(views, threads);
+    CHECK(found.indptr == expected.indptr);
+    CHECK(found.ids == expected.ids);
+    CHECK(found.values == expected.values);
   }
 }
 

@@ -10,18 +10,13 @@
 
 namespace labelgrove {
 
-// Compressed sparse rows, of unit length or empty.
-struct LabelVectors {
-  std::vector<std::int64_t> indptr{0};
-  std::vector<FeatureId> ids;  // increasing within a label
-  std::vector<float> values;
-};
-
+// Returns a row of unit length, or an empty one, for each label.
+//
 // Label l has the examples[ends[l]], …, examples[ends[l + 1] - 1]. They are added in this order, which decides the
 // rounding of sums; the number of threads does not. Every thread needs 4 bytes for each of `dimension` features. Throws
 // std::invalid_argument if a row has a feature, or a label an example, that is out of range. REQUIRES: sparse rows;
 // `ends` starts with 0 and never decreases.
-LabelVectors label_vectors(const RowView& rows, std::uint32_t dimension, std::span<const std::int64_t> ends,
-                           std::span<const std::uint32_t> examples, unsigned threads);
+SparseRows label_vectors(const RowView& rows, std::uint32_t dimension, std::span<const std::int64_t> ends,
+                         std::span<const std::uint32_t> examples, unsigned threads);
 
 }  // namespace labelgrove

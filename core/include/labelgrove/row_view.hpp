@@ -1,16 +1,17 @@
-// Rows of features, sparse or dense, validated by Python. Does not own its arrays.
+// Rows of features: views of arrays that Python has validated, and rows that the core has made.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <stdexcept>
+#include <vector>
 
 #include "labelgrove/base.hpp"
 
 namespace labelgrove {
 
-// Compressed sparse rows; or, if indptr is empty, dense rows with the features 0, 1, 2, … of `ids`.
+// Compressed sparse rows that others own; or, if indptr is empty, dense rows with the features 0, 1, 2, … of `ids`.
 struct RowView {
   std::span<const std::int64_t> indptr;
   std::span<const FeatureId> ids;
@@ -30,6 +31,21 @@ struct RowView {
     if (dense()) return {ids.data(), values.data() + row * ids.size(), static_cast<std::uint32_t>(ids.size())};
     const auto begin = static_cast<std::size_t>(indptr[row]);
     return {ids.data() + begin, values.data() + begin, static_cast<std::uint32_t>(indptr[row + 1] - indptr[row])};
+  }
+};
+
+// Compressed sparse rows that own their arrays.
+struct SparseRows {
+  std::vector<std::int64_t> indptr{0};
+  std::vector<FeatureId> ids;  // increasing within a row
+  std::vector<float> values;
+
+  RowView view() const { return {indptr, ids, values}; }
+  void append(const SparseRows& rows) {
+    const auto begin = static_cast<std::int64_t>(ids.size());
+    for (std::size_t row = 1; row < rows.indptr.size(); ++row) indptr.push_back(begin + rows.indptr[row]);
+    ids.insert(ids.end(), rows.ids.begin(), rows.ids.end());
+    values.insert(values.end(), rows.values.begin(), rows.values.end());
   }
 };
 

@@ -34,15 +34,6 @@ struct TextOptions {
   bool fold_accents = false;
 };
 
-// Rows that own their arrays.
-struct TextRows {
-  std::vector<std::int64_t> indptr{0};
-  std::vector<FeatureId> ids;
-  std::vector<float> values;
-
-  RowView view() const { return {indptr, ids, values}; }
-};
-
 // The document frequencies of features, and the rows that follow from them.
 //
 // A row is made in two steps. count() finds the features of a text and their number of occurrences, which depend on the
@@ -62,27 +53,27 @@ class TextFeatures {
   const TextOptions& options() const { return options_; }
 
   // Raw counts, in ascending order of columns. The result does not depend on the number of threads.
-  TextRows count(std::span<const std::string_view> texts, unsigned threads) const;
+  SparseRows count(std::span<const std::string_view> texts, unsigned threads) const;
   // The row of each text, as if that text were the next to be learnt.
-  TextRows transform(std::span<const std::string_view> texts, unsigned threads) const;
+  SparseRows transform(std::span<const std::string_view> texts, unsigned threads) const;
   // Adds all texts to the document frequencies, then returns their rows.
-  TextRows fit_transform(std::span<const std::string_view> texts, unsigned threads);
+  SparseRows fit_transform(std::span<const std::string_view> texts, unsigned threads);
   // The rows of texts counted earlier, concatenating all of `counts`. Unless `as_next`, the rows are those of
   // documents that have already been added. Throws std::invalid_argument if a column is out of range.
-  TextRows weighted(std::span<const RowView> counts, bool as_next, unsigned threads) const;
+  SparseRows weighted(std::span<const RowView> counts, bool as_next, unsigned threads) const;
 
   // Adds counted documents to the document frequencies.
   void add(const RowView& counts, unsigned threads);
   // For one document after another: adds it, then weights it with the frequencies at that point. The result depends
   // neither on the number of threads nor on how documents are divided into calls.
-  TextRows learn(const RowView& counts, unsigned threads);
+  SparseRows learn(const RowView& counts, unsigned threads);
 
   void save(ArrayWriter& out) const;
 
  private:
   // As the public method; calls use(ids) for the ids of all rows, piece by piece.
   template <typename Use>
-  TextRows count(std::span<const std::string_view> texts, unsigned threads, Use&& use) const;
+  SparseRows count(std::span<const std::string_view> texts, unsigned threads, Use&& use) const;
   // What the weights of features depend on besides the features: the number of documents at that time.
   struct Moment {
     std::uint32_t least_documents;  // features in fewer have no weight
@@ -91,14 +82,14 @@ class TextFeatures {
   Moment moment(std::uint64_t documents) const;
   float weight(float times, std::uint32_t documents, const Moment& of) const;
   // Weights rows by the current document frequencies, or as if every feature were in `more` additional documents.
-  void weigh(TextRows& rows, std::uint32_t more, unsigned threads) const;
+  void weigh(SparseRows& rows, std::uint32_t more, unsigned threads) const;
   // Calls use(row, position) for every feature; for each column, in the order of documents.
   template <typename Use>
   void each_share(const RowView& counts, unsigned threads, Use&& use) const;
   // Scales the parts of a row to their lengths, after dropping features without weight and the lightest beyond
   // most_features. Returns the number of features left.
   std::size_t finish(std::span<FeatureId> ids, std::span<float> values) const;
-  void finish(TextRows& rows, unsigned threads) const;
+  void finish(SparseRows& rows, unsigned threads) const;
 
   TextOptions options_;
   std::uint32_t first_piece_;  // first column of pieces
