@@ -65,7 +65,9 @@ def test_it_is_tuning_on_what_was_held_out(name: str, method: str) -> None:
     assert clf.thresholds_ == pytest.approx(expected.values, abs=1e-12)
     assert clf.tuned_.score == pytest.approx(expected.score, abs=1e-12)
     reached = probabilities(plain, X) >= clf.thresholds_
-    assert np.array_equal(clf.predict(X).toarray(), reached.astype(np.int8))
+    for predicted in (clf.predict(X), expected.apply(probabilities(plain, X))):
+        assert np.array_equal(predicted.toarray(), reached.astype(np.int8))
+        assert predicted.indices.dtype == predicted.indptr.dtype == np.int32
     found = f_measure(csr_array(Y), csr_array(reached.astype(np.int8)))
     assert clf.score(X, Y) == pytest.approx(found)
 
