@@ -117,13 +117,12 @@ void register_text(nb::module_& module) {
           nb::arg("texts"), nb::arg("threads"))
       .def(
           "add",
-          [](TextFeatures& self, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
-             unsigned threads) {
+          [](TextFeatures& self, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values) {
             const Counted counts(indptr, ids, values, self.options().columns);
             const WithoutGil without_gil;
-            self.add(counts, threads);
+            self.add(counts);
           },
-          nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("threads"))
+          nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert())
       .def(
           "weighted",
           [](const TextFeatures& self, const nb::list& given, bool as_next, unsigned threads) {

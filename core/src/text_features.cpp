@@ -424,17 +424,26 @@ std::size_t TextFeatures::finish(std::span<FeatureId> ids, std::span<float> valu
   return left;
 }
 
-// Finishes every row in place, then closes the gaps.
-void TextFeatures::finish(SparseRows& rows, unsigned threads) const {
+template <typename MomentOf, typename DocumentsOf>
+void TextFeatures::weigh(SparseRows& rows, unsigned threads, MomentOf&& moment_of, DocumentsOf&& documents_of) const {
   const std::size_t n = rows.indptr.size() - 1;
   std::vector<std::size_t> left(n);
   parallel_for((n + kBlock - 1) / kBlock, threads, [&](std::size_t block) {
-    for (std::size_t row = block * kBlock; row < std::min((block + 1) * kBlock, n); ++row) {
-      const auto begin = static_cast<std::size_t>(rows.indptr[row]);
-      const auto size = static_cast<std::size_t>(rows.indptr[row + 1]) - begin;
-      left[row] = finish(std::span(rows.ids).subspan(begin, size), std::span(rows.values).subspan(begin, size));
+    const std::size_t first = block * kBlock;
+    const std::size_t last = std::min(first + kBlock, n);
+    const auto at = [&](std::size_t row) { return static_cast<std::size_t>(rows.indptr[row]); };
+    for (std::size_t row = first; row < last; ++row) {
+      const Moment moment = moment_of(row);
+      float* values = rows.values.data();
+      const std::size_t end = at(row + 1);
+      for (std::size_t j = at(row); j < end; ++j) values[j] = weight(values[j], documents_of(j), moment);
+    }
+    for (std::size_t row = first; row < last; ++row) {
+      const std::size_t size = at(row + 1) - at(row);
+      left[row] = finish(std::span(rows.ids).subspan(at(row), size), std::span(rows.values).subspan(at(row), size));
     }
   });
+  // Close the gaps.
   both(rows, rows.ids.size(), threads, [&](auto& array) {
     auto end = array.begin();
     for (std::size_t row = 0; row < n; ++row) {
@@ -452,16 +461,12 @@ void TextFeatures::finish(SparseRows& rows, unsigned threads) const {
 void TextFeatures::weigh(SparseRows& rows, std::uint32_t more, unsigned threads) const {
   Moment now = moment(n_documents_ + more);
   now.least_documents = std::max(now.least_documents, 1 + more);  // a feature in none of the documents has no weight
-  const std::size_t n = rows.indptr.size() - 1;
-  parallel_for((n + kBlock - 1) / kBlock, threads, [&](std::size_t block) {
-    const auto end = static_cast<std::size_t>(rows.indptr[std::min((block + 1) * kBlock, n)]);
-    for (auto j = static_cast<std::size_t>(rows.indptr[block * kBlock]); j < end; ++j) {
-      if (rows.ids[j] >= options_.columns) throw std::invalid_argument("an id is out of range");
-      const std::uint32_t d = documents_ == nullptr ? 1 : documents_[rows.ids[j]];
-      rows.values[j] = weight(rows.values[j], d + more, now);
-    }
-  });
-  finish(rows, threads);
+  weigh(
+      rows, threads, [&](std::size_t) { return now; },
+      [documents = documents_.get(), ids = rows.ids.data(), columns = options_.columns, more](std::size_t j) {
+        if (ids[j] >= columns) throw std::invalid_argument("an id is out of range");
+        return (documents == nullptr ? 1 : documents[ids[j]]) + more;
+      });
 }
 
 SparseRows TextFeatures::transform(std::span<const std::string_view> texts, unsigned threads) const {
@@ -487,43 +492,24 @@ SparseRows TextFeatures::weighted(std::span<const RowView> counts, bool as_next,
   return rows;
 }
 
-// Every task has its own columns, and goes through the documents in order. There are two tasks per thread, because half
-// of the columns may belong to words, which are few compared with pieces.
-template <typename Use>
-void TextFeatures::each_share(const RowView& counts, unsigned threads, Use&& use) const {
-  const std::size_t shares = threads > 1 ? 2 * std::size_t{threads} : 1;
-  parallel_for(shares, threads, [&](std::size_t share) {
-    const std::uint64_t low = options_.columns * std::uint64_t{share} / shares;
-    const std::uint64_t high = options_.columns * std::uint64_t{share + 1} / shares;
-    for (std::size_t row = 0; row < counts.size(); ++row) {
-      const Features x = counts[row];
-      const auto offset = static_cast<std::size_t>(counts.indptr[row]);
-      std::size_t j = static_cast<std::size_t>(std::lower_bound(x.ids, x.ids + x.size, low) - x.ids);
-      for (; j < x.size && x.ids[j] < high; ++j) use(row, offset + j);
-    }
-  });
-}
-
-void TextFeatures::add(const RowView& counts, unsigned threads) {
+// In one thread, like the frequencies below: two, each with half of the columns, would be no faster, since they must
+// find these columns in every document.
+void TextFeatures::add(const RowView& counts) {
   n_documents_ += counts.size();
   if (documents_ == nullptr) return;
-  each_share(counts, threads, [&](std::size_t, std::size_t j) { ++documents_[counts.ids[j]]; });
+  for (const FeatureId id : counts.ids) ++documents_[id];
 }
 
 SparseRows TextFeatures::learn(const RowView& counts, unsigned threads) {
-  SparseRows rows;
-  rows.indptr.assign(counts.indptr.begin(), counts.indptr.end());
-  rows.ids.assign(counts.ids.begin(), counts.ids.end());
-  rows.values.resize(counts.values.size());
-  std::vector<Moment> moments;
-  moments.reserve(counts.size());
-  for (std::size_t row = 0; row < counts.size(); ++row) moments.push_back(moment(n_documents_ + row + 1));
-  each_share(counts, threads, [&](std::size_t row, std::size_t j) {
-    const std::uint32_t d = documents_ == nullptr ? 1 : ++documents_[counts.ids[j]];
-    rows.values[j] = weight(counts.values[j], d, moments[row]);
-  });
+  SparseRows rows{.indptr = {counts.indptr.begin(), counts.indptr.end()},
+                  .ids = {counts.ids.begin(), counts.ids.end()},
+                  .values = {counts.values.begin(), counts.values.end()}};
+  std::vector<std::uint32_t> documents(rows.ids.size(), 1);
+  for (std::size_t j = 0; documents_ != nullptr && j < rows.ids.size(); ++j) documents[j] = ++documents_[rows.ids[j]];
+  weigh(
+      rows, threads, [&](std::size_t row) { return moment(n_documents_ + row + 1); },
+      [&](std::size_t j) { return documents[j]; });
   n_documents_ += counts.size();
-  finish(rows, threads);
   return rows;
 }
 

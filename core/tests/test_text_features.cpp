@@ -71,7 +71,7 @@ TEST("text: the rows of all texts are those of counting, adding and weighting th
   const TextOptions options = words_and_pieces();
   TextFeatures steps(options);
   const SparseRows counts = steps.count(texts, 1);
-  steps.add(counts.view(), 1);
+  steps.add(counts.view());
   const RowView view = counts.view();
   const SparseRows expected = steps.weighted({&view, 1}, false, 1);
   for (const unsigned threads : {1U, 3U}) {

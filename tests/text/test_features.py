@@ -85,7 +85,7 @@ def assert_same(found: Any, expected: list[dict[int, float]]) -> None:
 def weighted(engine: Any, documents: list[str]) -> Any:
     parts = [engine.count(some, 2) for some in (documents[:1], documents[1:])]
     for part in parts:
-        engine.add(*part, 2)
+        engine.add(*part)
     return engine.weighted(parts, False, 2)
 
 

@@ -63,7 +63,7 @@ class TextFeatures {
   SparseRows weighted(std::span<const RowView> counts, bool as_next, unsigned threads) const;
 
   // Adds counted documents to the document frequencies.
-  void add(const RowView& counts, unsigned threads);
+  void add(const RowView& counts);
   // For one document after another: adds it, then weights it with the frequencies at that point. The result depends
   // neither on the number of threads nor on how documents are divided into calls.
   SparseRows learn(const RowView& counts, unsigned threads);
@@ -83,13 +83,12 @@ class TextFeatures {
   float weight(float times, std::uint32_t documents, const Moment& of) const;
   // Weights rows by the current document frequencies, or as if every feature were in `more` additional documents.
   void weigh(SparseRows& rows, std::uint32_t more, unsigned threads) const;
-  // Calls use(row, position) for every feature; for each column, in the order of documents.
-  template <typename Use>
-  void each_share(const RowView& counts, unsigned threads, Use&& use) const;
+  // Weights rows by the moment of each, and the document frequency of each entry; then finishes them.
+  template <typename MomentOf, typename DocumentsOf>
+  void weigh(SparseRows& rows, unsigned threads, MomentOf&& moment_of, DocumentsOf&& documents_of) const;
   // Scales the parts of a row to their lengths, after dropping features without weight and the lightest beyond
   // most_features. Returns the number of features left.
   std::size_t finish(std::span<FeatureId> ids, std::span<float> values) const;
-  void finish(SparseRows& rows, unsigned threads) const;
 
   TextOptions options_;
   std::uint32_t first_piece_;  // first column of pieces

@@ -280,7 +280,7 @@ class _Run:
             self._run(list(zip(counted, counts, strict=True)), (-_SHARE_OF_TEXTS, -0.1))
             whole = clone(front)
             for part in range(len(parts)):
-                whole.add(counts_of(job, part), self._threads)
+                whole.add(counts_of(job, part))
             leave(job / "text", whole.state()[1])
         self._run(
             [

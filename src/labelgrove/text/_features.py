@@ -178,7 +178,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         engine = _core.TextFeatures(self._options())
         threads = thread_count(self.n_jobs)
         counts: Triple = engine.count(checked_texts(texts), threads)
-        engine.add(*counts, threads)
+        engine.add(*counts)
         self._start(engine)
         return self
 
@@ -201,7 +201,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """
         engine, threads = self._started(), thread_count(self.n_jobs)
         counts: Triple = engine.count(checked_texts(texts), threads)
-        engine.add(*counts, threads)
+        engine.add(*counts)
         return self
 
     def transform(self, texts: Iterable[str]) -> csr_array:
@@ -384,24 +384,18 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         engine = _core.TextFeatures(self._options())
         if isinstance(texts, CountedTexts):
             self._start(engine)
-            self.add(texts, threads)
+            self.add(texts)
             return self.weighted(texts, threads, as_next=False)
         given = checked_texts(texts)
         found = engine.fit_transform(given, threads)
         self._start(engine)
         return self._rows(found, given)
 
-    def add(self, counts: CountedTexts, threads: int) -> None:
-        """Add documents whose features have already been counted.
-
-        Parameters
-        ----------
-        counts : CountedTexts
-        threads : int
-        """
+    def add(self, counts: CountedTexts) -> None:
+        """Add documents whose features have already been counted."""
         engine = self._started()
         for part in counts.parts:
-            engine.add(*self._without_meaning(part.arrays)[0], threads)
+            engine.add(*self._without_meaning(part.arrays)[0])
 
     def weighted(self, counts: CountedTexts, threads: int, *, as_next: bool) -> Rows:
         """Turn counts into rows, of documents already added or, with `as_next`, not yet added.
