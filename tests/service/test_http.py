@@ -372,6 +372,14 @@ def test_why(client: TestClient) -> None:
     assert cat["reasons"][0]["weight"] > 0
     refused(client.post(f"{DEMO}/explain", json={"text": "a", "label": "no"}), 422, "no")
 
+    def explained() -> list[str]:
+        answer = client.post(f"{DEMO}/explain", json={"text": "cat cat owl", "limit": 2})
+        return [one["label"] for one in answer.json()["labels"]]
+
+    assert explained()[0] == "cat"
+    client.post(f"{DEMO}/labels/deprecate?wait=applied", json={"labels": ["cat"]})
+    assert len(explained()) == 2 and "cat" not in explained()
+
 
 def test_feedback_days_later(client: TestClient) -> None:
     teach(client, 20)

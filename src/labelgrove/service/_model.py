@@ -149,27 +149,21 @@ class Learner:
         """
         now, hidden = self._now, self.deprecated | (self._strangers if restricted else frozenset())
 
-        def predict(model: Any) -> tuple[int, Any, Any]:
-            labels, k = None, limit + len(hidden)
-            if len(hidden) > _FEW:
-                labels = [one for one in model.classes_.tolist() if one not in hidden]
-                k = limit
-            return (now.at(model), *model.predict_topk(texts, k=k, labels=labels))
-
         if not now.seen:
             return now.sequence, [[] for _ in texts]
-        sequence, names, scores = now.shared.read(predict)
-        return sequence, [
-            [
-                (name, float(score))
-                for name, score in zip(*both, strict=True)
-                if name is not None and name not in hidden
-            ][:limit]
-            for both in zip(names.tolist(), scores.tolist(), strict=True)
-        ]
+        suggested: tuple[int, list[list[tuple[str, float]]]] = now.shared.read(
+            lambda model: (now.at(model), _best(model, texts, limit, hidden))
+        )
+        return suggested
 
-    def explain(self, text: str, label: str | None, k: int) -> tuple[int, Any]:
-        """Explain why labels are predicted, like `TextClassifier.explain`.
+    def explain(self, text: str, label: str | None, limit: int) -> tuple[int, list[Any]]:
+        """Explain a label, or those that would be suggested, like `TextClassifier.explain`.
+
+        Returns
+        -------
+        sequence : int
+            Sequence number of the model that answered.
+        labels : list of LabelExplanation
 
         Raises
         ------
@@ -177,9 +171,15 @@ class Learner:
             If the label is unknown.
         """
         now = self._now
-        found: tuple[int, Any] = now.shared.read(
-            lambda model: (now.at(model), model.explain(text, label, k=k, top=50))
-        )
+
+        def read(model: Any) -> tuple[int, list[Any]]:
+            names = [label]
+            if label is None:
+                names = [name for name, _ in _best(model, [text], limit, self.deprecated)[0]]
+            explained = [model.explain(text, name, top=50).labels[0] for name in names]
+            return now.at(model), explained
+
+        found: tuple[int, list[Any]] = now.shared.read(read)
         return found
 
     def labels(self) -> dict[str, int]:
@@ -319,6 +319,24 @@ class Learner:
             )
         elif isinstance(change, ThresholdValues):
             self.thresholds = None if change.values is None else change
+
+
+def _best(
+    model: Any, texts: Sequence[str], limit: int, hidden: Collection[str]
+) -> list[list[tuple[str, float]]]:
+    """Return the most probable labels of every text, best first, and their scores."""
+    labels, k = None, limit + len(hidden)
+    if len(hidden) > _FEW:
+        labels, k = [one for one in model.classes_.tolist() if one not in hidden], limit
+    names, scores = model.predict_topk(texts, k=k, labels=labels)
+    return [
+        [
+            (name, float(score))
+            for name, score in zip(*both, strict=True)
+            if name is not None and name not in hidden
+        ][:limit]
+        for both in zip(names.tolist(), scores.tolist(), strict=True)
+    ]
 
 
 def can_rename(names: Mapping[str, str], known: Collection[str]) -> bool:

@@ -337,7 +337,7 @@ async def explain(call: Call) -> Explanations:
         project.learner.explain, asked.text, asked.label, asked.limit
     )
     call.headers["LabelGrove-Sequence"] = str(sequence)
-    return Explanations([_explained(one) for one in found.labels])
+    return Explanations([_explained(one) for one in found])
 
 
 def _explained(one: Any) -> Explained:
