@@ -82,3 +82,27 @@ def test_a_name_stands_for_its_label(screen: Callable[..., Screen], address: str
     expect(page.locator("#notice")).to_be_hidden()
     stored = httpx.get(f"{address}/v1/projects/animals/examples/@2").json()
     assert stored["labels"] == ["http://a/1", "http://a/0"]
+
+
+def test_what_cannot_be_looked_up_is_not_left_out(
+    screen: Callable[..., Screen], address: str
+) -> None:
+    window = screen(1280, False)
+    page = window.page
+    page.goto(address)
+    page.wait_for_selector("html[data-ready]")
+    page.locator("#text").fill("meow and bark")
+    page.locator("#label").fill("cat")
+    page.locator("#add").click()
+    expect(page.locator("#suggestions li:has-text('cat')")).to_be_visible()
+    page.locator("#label").fill("dog")
+    page.route("**/labels?*", lambda route: route.fulfill(status=503, json={"detail": "Busy."}))
+    page.locator("#label").press("Control+Enter")
+    expect(page.locator("#notice")).to_have_text("Busy.")
+    expect(page.locator("#label")).to_have_value("dog")
+    expect(page.locator("#examples")).to_have_text("0")
+    page.unroute("**/labels?*")
+    page.locator("#label").press("Control+Enter")
+    expect(page.locator("#examples")).to_have_text("1")
+    expect(page.locator("#notice")).to_be_hidden()
+    expect(page.locator("#log")).to_contain_text("cat, dog ← meow and bark")

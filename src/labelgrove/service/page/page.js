@@ -38,14 +38,16 @@ function say(action, sentence) {
   at('notice').hidden = !newest
 }
 
-// Wrap an action so that its errors appear on the page.
+// Wrap an action so that its errors appear on the page; it then tells whether it succeeded.
 function guarded(action) {
   return async (...given) => {
     try {
       await action(...given)
       say(action, '')
+      return true
     } catch (error) {
       say(action, error.message)
+      return false
     }
   }
 }
@@ -141,21 +143,29 @@ const teach = guarded(async (labels) => {
 // Resolves once all labels that were typed are ticked.
 let adding = Promise.resolve()
 
-function add() {
+// Tick what is typed. If it cannot be looked up, it is typed again.
+const add = guarded(() => {
   const typed = at('label').value.trim()
   at('label').value = ''
-  if (typed) adding = adding.then(() => tick(typed))
-}
+  if (typed) {
+    adding = adding.then(() => tick(typed)).catch((error) => {
+      at('label').value ||= typed
+      adding = Promise.resolve()
+      throw error
+    })
+  }
+  return adding
+})
 
 // Tick the label with this id or else this name; or a new one, if there is neither.
-const tick = guarded(async (typed) => {
+async function tick(typed) {
   const { labels } = await call('GET', of(`labels?limit=20&search=${encodeURIComponent(typed)}`))
   const same = (one) => one.name.toLowerCase() === typed.toLowerCase()
   const found = labels.find((one) => one.id === typed) ?? labels.find(same)
   if (found) names.set(found.id, found.name)
   ticked.add(found?.id ?? typed)
   show(shown)
-})
+}
 
 const complete = guarded(async () => {
   const { labels } = await call('GET', of(`labels?limit=20&search=${encodeURIComponent(at('label').value)}`))
@@ -240,10 +250,9 @@ at('label').addEventListener('keydown', (key) => {
     add()
   }
 })
-at('teach-form').addEventListener('submit', (submitted) => {
+at('teach-form').addEventListener('submit', async (submitted) => {
   submitted.preventDefault()
-  add()
-  adding.then(() => teach([...ticked]))
+  if (await add()) teach([...ticked])
 })
 at('token-form').addEventListener('submit', (submitted) => {
   submitted.preventDefault()
