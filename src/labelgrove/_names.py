@@ -25,6 +25,12 @@ Place = Callable[[int], str]
 _INT64 = np.iinfo(np.int64)
 
 
+def on_one_line(text: object, longest: int) -> str:
+    """Return a text for people: on one line, and cut off after so many characters."""
+    line = " ".join(str(text).split())
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"
+
+
 def as_names(values: Sequence[Any] | Names, *, place: Place, classes: bool) -> Names:
     """Return labels as an int64 array, or as an object array of plain str.
 

@@ -13,6 +13,7 @@ import numpy as np
 
 import labelgrove
 from labelgrove._errors import DataError, FileFormatError, ParameterError
+from labelgrove._names import on_one_line
 from labelgrove.cli._options import AS_FOUND, Reading, settable
 from labelgrove.cli.streams._numbers import count, counted
 from labelgrove.cli.streams._source import Source, joined
@@ -310,7 +311,7 @@ class _Outline:
 
     def _title(self, node: int, children: list[int], opened: bool) -> str:
         if not children:
-            return _short(self._labels[node]) if node in self._labels else "no label"
+            return on_one_line(self._labels[node], _LONGEST) if node in self._labels else "no label"
         title = counted(int(self._below[node]), "label")
         if opened:
             return f"{title}, {len(children)} {'child' if len(children) == 1 else 'children'}"
@@ -324,10 +325,5 @@ class _Outline:
             children = self._tree.children(at)
             to_do += reversed(children)
             if not children:
-                found.append(_short(self._labels[at]))
+                found.append(on_one_line(self._labels[at], _LONGEST))
         return [*found[: self._samples], "…"] if len(found) > self._samples else found
-
-
-def _short(label: object) -> str:
-    text = " ".join(str(label).split())
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

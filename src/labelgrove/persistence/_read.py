@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelgrove._errors import ModelFileError
+from labelgrove._names import on_one_line
 from labelgrove.persistence._container import MAX_HEADER_BYTES, decode_header
 from labelgrove.persistence._entry import AnyArray, Entry, array_checksum, pieces
 from labelgrove.persistence._json import clip, naming
@@ -32,7 +33,7 @@ def fault(error: Exception) -> str:
     told = str(error)
     if not isinstance(error, ValueError):
         told = f"a value or size is wrong ({told})"
-    return told if len(told) <= _LONGEST else f"{told[:_LONGEST]}…"
+    return on_one_line(told, _LONGEST)
 
 
 class StoredArrays(Mapping[str, AnyArray]):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from labelgrove._names import on_one_line
 from labelgrove.metrics._inputs import MISSING, ranking_indicator
 from labelgrove.reporting._measured import Measured
 
@@ -73,7 +74,7 @@ def _example(model: Any, X: Any, measured: Measured, called: Called, row: int) -
     missed = [_described(model, example, measured, called, row, one) for one in true[:_LABELS]]
     return {
         "row": row + 1,
-        "text": _text(example[0]) if isinstance(example, list) else None,
+        "text": on_one_line(example[0], _CHARACTERS) if isinstance(example, list) else None,
         "predicted": predicted,
         "true": missed,
         "more": max(len(true) - _LABELS, 0),
@@ -107,12 +108,7 @@ def _words(contributions: Sequence[Any]) -> list[str]:
         one.feature if isinstance(one.feature, str) else f"feature {one.feature}"
         for one in contributions[:_WORDS]
     ]
-    return [" ".join(name.split())[:60] for name in named]
-
-
-def _text(text: str) -> str:
-    shown = " ".join(text.split())
-    return shown if len(shown) <= _CHARACTERS else f"{shown[: _CHARACTERS - 1]}…"
+    return [on_one_line(name, 60) for name in named]
 
 
 def _row(matrix: csr_array, row: int) -> list[int]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from labelgrove._names import on_one_line
 from labelgrove.metrics import Bootstrap
 from labelgrove.metrics._score import Interval, Score
 from labelgrove.reporting import _changes, _chart_parts, _charts, _sections
@@ -204,9 +205,7 @@ def _add_charts(page: dict[str, Any], measured: Measured, names: Sequence[str]) 
 
 def _in_charts(names: Sequence[str]) -> list[str]:
     """Shorten names to fit into a chart's legend on a phone, and keep them distinct."""
-    short = [
-        name if len(name) <= _LEGEND else f"{name[: _LEGEND - 1]}…" for name in map(str, names)
-    ]
+    short = [on_one_line(name, _LEGEND) for name in names]
     return short if len(set(short)) == len(short) else [f"{i}: {n}" for i, n in enumerate(short, 1)]
 
 

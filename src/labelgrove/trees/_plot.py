@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from labelgrove._names import on_one_line
 from labelgrove._optional import optional
 from labelgrove._parameters import integer
 from labelgrove.trees._structure import Nodes, TreeStatistics, children_of
@@ -75,7 +76,7 @@ def _draw(parents: Nodes, depths: Nodes, labels: Mapping[int, Any], ax: Any) -> 
     ax.scatter(depths[leaves], heights[leaves], s=12, color="tab:green", zorder=3)
     for node, name in labels.items():
         ax.annotate(
-            _short(str(name)),
+            on_one_line(name, _LONGEST),
             (depths[node], heights[node]),
             xytext=(5, 0),
             textcoords="offset points",
@@ -110,9 +111,3 @@ def _summarise(
         fontsize="medium",
     )
     ax.legend(frameon=False)
-
-
-def _short(name: str) -> str:
-    """Return a label on one line, truncated to the maximum length."""
-    line = " ".join(name.split())
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from labelgrove._errors import ModelStateError
+from labelgrove._names import on_one_line
 from labelgrove._versions import versions
 from labelgrove.cli._models import Model, algorithm_of, estimator_of, load_model, parameters_of
 from labelgrove.cli._options import JsonOption, OptionalModelArgument
@@ -23,6 +24,7 @@ from labelgrove.models.thresholds._tuner import about_thresholds
 from labelgrove.vocabulary import Vocabulary
 
 _MOST_FREQUENT = 5
+_LONGEST = 60  # characters shown of a label
 
 
 def info(model_file: OptionalModelArgument = None, json: JsonOption = False) -> None:
@@ -155,8 +157,11 @@ def _second_stage(seen: Mapping[str, Any] | None) -> list[tuple[str, str]]:
 
 
 def _for_people(facts: Mapping[str, Any], vocabulary: Vocabulary | None) -> list[tuple[str, str]]:
-    frequent = facts["most_frequent_labels"].items()
     called = str if vocabulary is None else vocabulary.called
+    frequent = [
+        f"{on_one_line(called(name), _LONGEST)}: {_numbers.count(n)}"
+        for name, n in facts["most_frequent_labels"].items()
+    ]
     pairs = [
         ("model", f"{facts['model']} ({_numbers.size(facts['bytes'])})"),
         ("algorithm", facts["algorithm"]),
@@ -171,10 +176,7 @@ def _for_people(facts: Mapping[str, Any], vocabulary: Vocabulary | None) -> list
         *pairs,
         ("examples seen", _numbers.count(facts["examples"])),
         ("labels", _numbers.count(facts["labels"])),
-        (
-            "most frequent",
-            ", ".join(f"{called(name)}: {_numbers.count(n)}" for name, n in frequent),
-        ),
+        ("most frequent", ", ".join(frequent)),
         *([("names", _named(facts["names"]))] if facts["names"] else []),
         ("features", f"up to {_numbers.count(facts['features'])}"),
         *([("tree", _tree(facts))] if "nodes" in facts else []),
