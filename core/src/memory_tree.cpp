@@ -334,8 +334,10 @@ std::uint64_t MemoryTree::make_room_for(const Features& x, std::span<const Label
   std::uint64_t known = known_.count();
   for (const LabelId label : labels) known = std::max<std::uint64_t>(known, label + std::uint64_t{1});
   const std::uint64_t names = (known - known_.count()) * kBytesOfLabel;
-  if (budget_.held() + example + names > full(most)) forget_examples(for_examples(most));
   try {
+    const std::uint64_t lasting = nodes_.size() * kBytesOfNode + known * kBytesOfLabel + example;
+    if (lasting > most) throw BudgetExceeded(most, lasting);
+    if (budget_.held() + example + names > full(most)) forget_examples(for_examples(most));
     budget_.take_or_throw(example + names, regressors());
   } catch (const BudgetExceeded&) {
     usable_ = true;

@@ -25,6 +25,13 @@ std::uint64_t NodeLearners::count() const {
   return bytes;
 }
 
+// What is left after forgetting all rows and examples.
+std::uint64_t NodeLearners::count_lasting() const {
+  std::uint64_t bytes = nodes_.size() * kBytesOfNode;
+  for (const auto& node : nodes_) bytes += node ? node->block.lasting_bytes() : 0;
+  return bytes;
+}
+
 void NodeLearners::restore(const Budget& budget) {
   counted_ = budget.counted;
   replay_.replay_memory = budget.replay_memory;
@@ -42,14 +49,29 @@ void NodeLearners::make_room(std::uint64_t bytes) {
   positives_.clear();
   counted_ = count() + bytes;
   if (counted_ > full(most)) {
-    forget_examples(for_examples(most));
-    const std::uint64_t held = count() + bytes;
-    if (held > kept(most)) forget_rows(held - kept(most));
+    // Nothing is forgotten for what will not fit.
+    const std::uint64_t lasting = count_lasting() + bytes;
+    if (lasting <= most) forget_examples(for_examples(most));
+    const std::uint64_t needed = lasting + count_memory();
+    if (needed <= most) {
+      const std::uint64_t held = count() + bytes;
+      if (held > kept(most)) forget_rows(held - kept(most));
+    }
     counted_ = count() + bytes;
+    if (counted_ > most) {
+      counted_ -= bytes;
+      throw BudgetExceeded(most, needed);
+    }
   }
-  if (counted_ <= most) return;
-  counted_ -= bytes;
-  throw BudgetExceeded(most, counted_ + bytes);
+}
+
+void NodeLearners::check_fits(std::size_t new_labels, std::size_t features) const {
+  if (replay_.max_bytes == 0) return;
+  std::uint64_t bytes = new_labels * kBytesOfNode;
+  if (has(kRoot)) bytes += features * nodes_[kRoot]->block.growth(nodes_[kRoot]->block.columns());
+  if (counted_ + bytes <= replay_.max_bytes) return;
+  const std::uint64_t needed = count_lasting() + bytes;
+  if (needed > replay_.max_bytes) throw BudgetExceeded(replay_.max_bytes, needed);
 }
 
 void NodeLearners::make_room_for_learning(std::span<const NodeId> nodes, const LabelTree& tree, std::size_t features,

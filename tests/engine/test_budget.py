@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from contract.kit import noise, same_answers, state
 from engine.driver import Block, Example, blocks, learn, options, save_bytes
 from labelgrove import (
+    MemoryTreeClassifier,
     ModelStateError,
     OnlinePLTClassifier,
     ParameterError,
@@ -162,6 +163,35 @@ def test_a_budget_that_is_too_small_is_told_and_costs_nothing() -> None:
     assert 10 < clf.examples_seen_ < 400
     assert clf.label_counts_.sum() == clf.examples_seen_
     assert same_answers(pickle.loads(pickle.dumps(clf)), clf, X[:10])
+
+
+def ones(columns: Any) -> sp.csr_array:
+    return sp.csr_array((np.ones(len(columns)), columns, [0, len(columns)]), shape=(1, 4000))
+
+
+@pytest.mark.parametrize(
+    ("estimator", "columns", "names"),
+    [
+        (OnlinePLTClassifier, range(1000, 4000), ["l1"]),
+        (OnlinePLTClassifier, range(1000, 4000), ["l1", "new"]),
+        (OnlinePLTClassifier, range(3), [f"new{i}" for i in range(4000)]),
+        (MemoryTreeClassifier, range(3), [f"new{i}" for i in range(4000)]),
+    ],
+    ids=["many features", "and a new label", "many new labels", "memory tree"],
+)
+def test_nothing_is_forgotten_for_an_example_that_cannot_fit(
+    estimator: Any, columns: range, names: list[str]
+) -> None:
+    rng = np.random.default_rng(0)
+    X = sp.vstack([ones(np.sort(rng.choice(500, 5, replace=False))) for _ in range(300)])
+    Y = [[f"l{i % 20}"] for i in range(300)]
+    clf = estimator(max_bytes=200_000).partial_fit(X, Y)
+    before = clf.size()["weights"], clf.predict_topk(X, 3)[1].tolist(), clf.classes_.tolist()
+    with pytest.raises(ModelStateError, match="expected a larger budget"):
+        clf.partial_fit(ones(np.asarray(columns)), [names])
+    after = clf.size()["weights"], clf.predict_topk(X, 3)[1].tolist(), clf.classes_.tolist()
+    assert after == before
+    assert clf.partial_fit(X[:9], Y[:9]).examples_seen_ == 309
 
 
 @pytest.mark.parametrize("policy", ["best-greedy", "random", "cpet", "complete"])

@@ -81,8 +81,11 @@ class NodeLearners {
   // Bytes are counted from shapes, as an upper bound of what is held, so that the count depends only on the stream and
   // not on threads or calls. Memory is announced before it is used. When an announcement exceeds the budget, all queues
   // are drained, the shapes are counted afresh, and the rows and examples of least worth are forgotten.
-  // Throws BudgetExceeded if that many more bytes cannot fit.
+  // Throws BudgetExceeded if that many more bytes cannot fit, whatever is forgotten; then no rows have been.
   void make_room(std::uint64_t bytes);
+  // Throws BudgetExceeded if an example of so many features and new labels has no chance to fit: the tree would be too
+  // large without any rows and examples, or the example at the root.
+  void check_fits(std::size_t new_labels, std::size_t features) const;
   // Announce the memory needed to learn one such example at each of the nodes, and to add a leaf to v, after inserting
   // a node between v and its children if `insert`.
   void make_room_for_learning(std::span<const NodeId> nodes, const LabelTree& tree, std::size_t features,
@@ -146,6 +149,7 @@ class NodeLearners {
   void seal_queues();
   void forget_tasks();
   std::uint64_t count() const;
+  std::uint64_t count_lasting() const;
   std::uint64_t count_memory() const;
   void forget_examples(std::uint64_t most);
   void forget_rows(std::uint64_t bytes);

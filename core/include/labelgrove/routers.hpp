@@ -56,15 +56,17 @@ class RegressorBudget {
   void takes(std::uint64_t bytes) { held_ += bounded() ? bytes : 0; }
   void gives_back(std::uint64_t bytes) { held_ -= bounded() ? bytes : 0; }
 
-  // Makes room for `bytes` bytes; returns false if that is impossible.
+  // Makes room for `bytes` bytes; returns false, and forgets nothing, if that is impossible.
   template <typename ForEach>
   bool make_room(std::uint64_t bytes, ForEach&& for_each) {
     if (!bounded() || held_ + bytes <= most_) return true;
-    const std::uint64_t needed = held_ + bytes - kept(most_);
-    for_each([this](const Regressor& regressor) { held_ -= regressor.most_bytes(); });
-    forget_least(needed, for_each);
+    std::uint64_t learnt = 0;
+    for_each([&](const Regressor& regressor) { learnt += regressor.most_bytes(); });
+    if (held_ - learnt + bytes > most_) return false;
+    forget_least(held_ + bytes - kept(most_), for_each);
+    held_ -= learnt;
     for_each([this](const Regressor& regressor) { held_ += regressor.most_bytes(); });
-    return held_ + bytes <= most_;
+    return true;
   }
   // Makes room for `bytes` bytes and takes them, or throws BudgetExceeded.
   template <typename ForEach>

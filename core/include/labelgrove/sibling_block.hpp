@@ -64,6 +64,8 @@ class SiblingBlock final : public RowBlock {
   // growth(columns), where `columns` is the block's number of columns at that time.
   std::uint64_t most_bytes() const { return most_bytes(map_.size(), rows(), row_bytes(columns_)); }
   std::uint64_t growth(std::size_t columns) const;
+  // Of which these remain when all rows are forgotten.
+  std::uint64_t lasting_bytes() const { return most_bytes(0, 1, row_bytes(columns_)); }
   // The same for add_leaf(), and for parent_block() with a second child.
   std::uint64_t growth_by_leaf() const;
   std::uint64_t most_bytes_of_parent() const { return most_bytes(map_.size(), rows(), row_bytes(3)); }
