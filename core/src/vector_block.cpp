@@ -103,10 +103,13 @@ void VectorBlock::add_child(const float* hidden, std::uint64_t reached) {
 }
 
 void VectorBlock::reset_child(std::uint32_t child, const float* hidden, std::uint64_t reached) {
-  if (child < first_) return;  // its score is fixed at 0
-  float* own = row(child - first_);
-  std::fill_n(own, stride_, 0.0F);
-  squares_[child - first_] = 0.0F;
+  if (vectors() == 0) return;  // the only child of a softmax
+  if (child < first_) {
+    centre();
+  } else {
+    std::fill_n(row(child - first_), stride_, 0.0F);
+    squares_[child - first_] = 0.0F;
+  }
   double bias = -fixed_log(static_cast<double>(reached) + 1.0);
   if (first_ == 1) {
     std::vector<float> scores(children_);
@@ -117,7 +120,24 @@ void VectorBlock::reset_child(std::uint32_t child, const float* hidden, std::uin
     }
     bias += fixed_log(siblings);
   }
-  own[dimension_] = static_cast<float>(bias);
+  if (child >= first_) row(child - first_)[dimension_] = static_cast<float>(bias);
+  else lower(dimension_, static_cast<float>(bias));
+}
+
+// What is learnt about the first child of a softmax, whose score is fixed at 0, is in the vectors of the others. They
+// lose what they have in common.
+void VectorBlock::centre() {
+  for (std::size_t k = 0; k <= dimension_; ++k) {
+    double sum = 0.0;
+    for (std::uint32_t i = 0; i < vectors(); ++i) sum += static_cast<double>(row(i)[k]);
+    lower(k, static_cast<float>(sum / vectors()));
+  }
+}
+
+void VectorBlock::lower(std::size_t k, float by) {
+  for (std::uint32_t i = 0; i < vectors(); ++i) {
+    row(i)[k] = std::clamp(row(i)[k] - by, -kLargestCoordinate, kLargestCoordinate);
+  }
 }
 
 }  // namespace labelgrove

@@ -265,6 +265,16 @@ def packed(vectors: Any, dtype: str) -> tuple[Any, Any, Any]:
     return numbers, scales, numbers.astype(np.float32)
 
 
+@pytest.mark.parametrize("gone", [*"abc"])
+def test_in_a_softmax_a_new_label_in_the_place_of_a_removed_one_starts_afresh(gone: str) -> None:
+    X, y = np.tile(np.eye(4)[:3], (30, 1)), [*"abc"] * 30
+    clf = EmbeddingClassifier(dimension=8, loss="softmax").fit(X, y).remove_labels([gone])
+    clf.partial_fit(np.eye(4)[3:], ["new"])
+    columns = clf.classes_.tolist()
+    predicted = clf.predict_proba(np.eye(4)[:3])[:, columns.index("new")]
+    assert (predicted < 0.1).all()
+
+
 @pytest.mark.parametrize("loss", ["log", "softmax"])
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int8"])
 def test_a_compact_copy_is_its_vectors_rounded(dtype: str, loss: str) -> None:

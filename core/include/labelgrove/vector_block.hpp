@@ -70,6 +70,8 @@ class VectorBlock final : public NodeVectors {
  private:
   std::size_t score(const float* hidden, float* scores) const override;
   void score_all(const float* hidden, float* scores) const;
+  void centre();
+  void lower(std::size_t k, float by);  // the k-th number of every vector
 
   std::size_t stride_;
   std::vector<float> values_;
