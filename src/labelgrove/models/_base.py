@@ -401,8 +401,8 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         """Never predict these labels again; new labels may reuse their places.
 
         A label that is learnt again later counts as new. The probabilities of other labels do not
-        change, unless a ``second_stage`` uses their ranks. With ``policy="cpet"`` places are not
-        reused, so the tree grows as labels come and go.
+        change, unless a ``second_stage`` uses their ranks. With ``policy="cpet"``, and in LOMtrees
+        and memory trees, places are not reused, so the tree grows as labels come and go.
 
         Parameters
         ----------
