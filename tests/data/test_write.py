@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
@@ -129,6 +130,17 @@ def test_failure_leaves_the_old_file_and_nothing_else(
     with pytest.raises(Interruption):
         write_examples(tmp_path / name, X * 2, LABELS)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path: Path) -> None:
+    path = str(tmp_path / "out")
+    with pytest.raises(OSError, match="full") as full, open_sink(path):
+        raise OSError(errno.ENOSPC, "full")
+    assert full.value.filename == path
+    with pytest.raises(OSError, match="lost") as lost, open_sink(path):
+        raise OSError(errno.EIO, "lost")  # perhaps from a file that is read
+    assert lost.value.filename is None
+    assert not any(tmp_path.iterdir())
 
 
 @pytest.mark.skipif(os.name == "nt", reason="permissions and links are those of POSIX")

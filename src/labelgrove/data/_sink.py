@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from labelgrove._unfinished import DISK_FULL
 from labelgrove.data._open import split_compression
 
 
@@ -23,16 +24,24 @@ def open_sink(path: str) -> Iterator[BinaryIO]:
 
     A file is created or replaced only when the block ends without error; otherwise nothing is
     left behind. Anything that is not a regular file (a pipe, a device) is written to directly.
+    If a disk is full, the error names the file.
     """
     if path == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
-    elif Path(path).exists() and not Path(path).is_file():
-        with Path(path).open("wb") as device, _compressed(device, path) as stream:
-            yield stream
-    else:
-        with _replacement(Path(path).resolve()) as raw, _compressed(raw, path) as stream:
-            yield stream
+        return
+    try:
+        with ExitStack() as resources:
+            raw: BinaryIO
+            if Path(path).exists() and not Path(path).is_file():
+                raw = resources.enter_context(Path(path).open("wb"))
+            else:
+                raw = resources.enter_context(_replacement(Path(path).resolve()))
+            yield resources.enter_context(_compressed(raw, path))
+    except OSError as failure:
+        if failure.errno in DISK_FULL and failure.filename is None:
+            failure.filename = path
+        raise
 
 
 @contextmanager

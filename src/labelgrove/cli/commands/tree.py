@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import io
 import time
 from pathlib import Path
 from typing import Annotated, Literal
@@ -176,7 +177,10 @@ def plot(
     if Path(output).suffix.lower() not in {".svg", ".png", ".pdf"}:
         raise ParameterError(f"{output}: expected a name that ends in .svg, .png or .pdf")
     figure = read_tree(tree).plot(max_nodes=max_nodes).figure
-    figure.savefig(output)
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format=Path(output).suffix[1:].lower())
+    with Output(output) as file:
+        file.write(drawn.getvalue())
 
 
 @tree_app.command(cls=Command)
