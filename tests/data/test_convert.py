@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -249,6 +250,25 @@ def test_files_of_two_kinds_are_refused_before_any_is_read(two: list[Path], tmp_
 def test_inputs_are_files(inputs: list[str], tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="expected files"):
         convert(inputs, tmp_path / "out")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="has no named pipes")
+def test_pipes_are_refused_unread(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b"1 0:1\n")
+    os.close(writing)
+    try:
+        with pytest.raises(ParameterError, match="is a pipe or a device; expected a file"):
+            convert([f"/dev/fd/{reading}"], tmp_path / "out")
+        assert os.read(reading, 9) == b"1 0:1\n"
+    finally:
+        os.close(reading)
+    for name in ("p.svm", "trn_X_Y.txt"):
+        os.mkfifo(tmp_path / name)
+    (tmp_path / "trn_X_Xf.txt").write_text("1 1\n0:1\n", encoding="utf-8")
+    for name in ("p.svm", "trn_X_Xf.txt"):
+        with pytest.raises(ParameterError, match=r"(p\.svm|_Y\.txt): is a pipe or a device"):
+            convert([tmp_path / name], tmp_path / "out")
 
 
 def test_rows_of_labels_are_sequences(two: list[Path], tmp_path: Path) -> None:

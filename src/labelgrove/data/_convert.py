@@ -78,7 +78,7 @@ def convert(
     FileFormatError
         At the first malformed row of a file, or if two files are incompatible.
     ParameterError
-        If a parameter is out of its domain.
+        If a parameter is out of its domain, or an input is a pipe or a device.
 
     Examples
     --------
@@ -89,6 +89,7 @@ def convert(
         raise ParameterError("inputs: expected files, at least one")
     if "-" in names:
         raise ParameterError("standard input cannot be converted; expected files")
+    _check_readable_twice(names)
     _check_replaceable(target, names)
     _check_kinds(names, format, columns)
     request = {
@@ -116,6 +117,14 @@ def convert(
         whole.rename(target)
         unfinished.remove()
     return open_dataset(target, verify=False)
+
+
+def _check_readable_twice(names: Sequence[str]) -> None:
+    """Refuse pipes and the like: what is read to check the input would be missing afterwards."""
+    for name in names:
+        for path in (Path(name), *files_of(name)):
+            if path.exists() and not (path.is_file() or path.is_dir()):
+                raise ParameterError(f"{path}: is a pipe or a device; expected a file or a folder")
 
 
 def _check_replaceable(target: Path, names: Sequence[str]) -> None:
