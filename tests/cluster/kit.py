@@ -74,3 +74,18 @@ def limited_files(most: int) -> Iterator[None]:
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, handler)
+
+
+@contextmanager
+def limited_descriptors(more: int) -> Iterator[None]:
+    """Limit how many more files can be open at a time."""
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    taken = {int(path.name) for path in Path("/dev/fd").iterdir()}
+    free = [number for number in range(len(taken) + more) if number not in taken]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free[more - 1] + 1, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)

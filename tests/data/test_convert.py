@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cluster.kit import limited_files
+from cluster.kit import limited_descriptors, limited_files
 from fuzz.extremes import examples as n_examples
 from labelgrove import FileFormatError, ParameterError, PLTClassifier, TextClassifier
 from labelgrove._unfinished import Unfinished
@@ -168,6 +168,13 @@ def test_a_full_disk_leaves_no_half_data_set(tmp_path: Path, most: int) -> None:
     convert(files, tmp_path / "straight")
     assert bytes_of(tmp_path / "out") == bytes_of(tmp_path / "straight")
     assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no limits of open files")
+def test_many_files_are_not_open_at_once(tmp_path: Path) -> None:
+    files = [svm(tmp_path, f"{n}.svm", [((n,), {n: 0.5})]) for n in range(20)]
+    with limited_descriptors(20):
+        assert list(convert(files, tmp_path / "out").labels) == [(n,) for n in range(20)]
 
 
 def test_a_file_that_has_changed_is_read_again(

@@ -21,7 +21,7 @@ from labelgrove._parameters import thread_count
 from labelgrove._unfinished import Unfinished, identity
 from labelgrove.data._columns import Columns
 from labelgrove.data._mapped import Dataset, Writer, is_mapped, open_dataset, strays
-from labelgrove.data._reader import open_examples
+from labelgrove.data._reader import ExampleReader, open_examples
 from labelgrove.data._sniff import files_of
 
 _ROWS = 65_536
@@ -91,7 +91,7 @@ def convert(
         raise ParameterError("standard input cannot be converted; expected files")
     _check_readable_twice(names)
     _check_replaceable(target, names)
-    _check_kinds(names, format, columns)
+    kinds = _checked_kinds(names, format, columns)
     request = {
         "format": format,
         "columns": asdict(columns or Columns()),
@@ -111,7 +111,7 @@ def convert(
             thread_count(n_jobs),
             progress,
         )
-        whole = parts[0] if len(parts) == 1 else _joined(parts, work / "whole")
+        whole = parts[0] if len(parts) == 1 else _joined(parts, work / "whole", kinds)
         if target.exists():
             target.rename(work / "replaced")
         whole.rename(target)
@@ -142,18 +142,32 @@ def _check_replaceable(target: Path, names: Sequence[str]) -> None:
         )
 
 
-def _check_kinds(names: Sequence[str], format: str | None, columns: Columns | None) -> None:
+def _checked_kinds(
+    names: Sequence[str], format: str | None, columns: Columns | None
+) -> dict[str, bool]:
     """Open every file once, to find errors before spending hours on the first file."""
     first = None
     for name in names:
         with open_examples(name, format, columns=columns) as reader:
-            found = (
-                f"{'texts' if reader.is_text else 'features'} and labels that are "
-                f"{'integers' if reader.labels_are_int else 'strings'}"
-            )
+            found = _kinds_in(reader)
         first = found if first is None else first
         if found != first:
-            raise FileFormatError(name, None, f"holds {found}; expected {first}, as in {names[0]}")
+            raise FileFormatError(
+                name,
+                None,
+                f"holds {_described(**found)}; expected {_described(**first)}, as in {names[0]}",
+            )
+    assert first is not None
+    return first
+
+
+def _kinds_in(reader: ExampleReader) -> dict[str, bool]:
+    return {"is_text": reader.is_text, "labels_are_int": reader.labels_are_int}
+
+
+def _described(*, is_text: bool, labels_are_int: bool) -> str:
+    kinds = "integers" if labels_are_int else "strings"
+    return f"{'texts' if is_text else 'features'} and labels that are {kinds}"
 
 
 Part = tuple[int, str, Path, str | None, Columns | None]
@@ -239,36 +253,32 @@ def _convert_part(
     own = folder.with_name(f".{folder.name}.{os.getpid()}")
     shutil.rmtree(own, ignore_errors=True)
     own.mkdir()
-    with open_examples(name, format, columns=columns, chunk_size=_ROWS) as reader:
-        kinds = {"is_text": reader.is_text, "labels_are_int": reader.labels_are_int}
-        with Writer(own, **kinds) as writer:
-            for chunk in reader:
-                writer.labels(chunk.labels)
-                if chunk.X is not None:
-                    X = chunk.X
-                    writer.features(np.diff(X.indptr), X.indices, X.data, X.shape[1])
-                else:
-                    writer.texts(chunk.text or ())
-                shares[place] = reader.share_read or 0.0
-                tell()
-                if shares[-1]:
-                    raise KeyboardInterrupt
+    with (
+        open_examples(name, format, columns=columns, chunk_size=_ROWS) as reader,
+        Writer(own, **_kinds_in(reader)) as writer,
+    ):
+        for chunk in reader:
+            writer.labels(chunk.labels)
+            if chunk.X is not None:
+                X = chunk.X
+                writer.features(np.diff(X.indptr), X.indices, X.data, X.shape[1])
+            else:
+                writer.texts(chunk.text or ())
+            shares[place] = reader.share_read or 0.0
+            tell()
+            if shares[-1]:
+                raise KeyboardInterrupt
     own.rename(folder)
     shares[place] = 1.0
 
 
-def _joined(parts: list[Path], folder: Path) -> Path:
+def _joined(parts: list[Path], folder: Path, kinds: dict[str, bool]) -> Path:
     """Concatenate data sets; labels get their ids in order of arrival."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    datasets = [open_dataset(part, verify=False) for part in parts]
-    kinds = {
-        "is_text": datasets[0].X is None,
-        "labels_are_int": datasets[0].labels.names is None,
-    }
     with Writer(folder, **kinds) as writer:
-        for dataset in datasets:
-            _append(writer, dataset)
+        for part in parts:  # only one is mapped at a time, as each has several open files
+            _append(writer, open_dataset(part, verify=False))
     return folder
 
 
