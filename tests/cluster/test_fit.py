@@ -16,7 +16,14 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from cluster.kit import in_memory, limited_files, some_rows, written, written_texts
+from cluster.kit import (
+    in_memory,
+    limited_descriptors,
+    limited_files,
+    some_rows,
+    written,
+    written_texts,
+)
 from fuzz.extremes import examples
 from labelgrove import (
     DataError,
@@ -101,6 +108,18 @@ def test_the_bytes_are_those_of_memory_for_texts(
     assert shares == sorted(shares) and shares[0] == 0.0 and shares[-1] == 1.0
     assert not hasattr(model, "classifier_")
     assert found.predict_topk(["Wört01"], k=1)[0].shape == (1, 1)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no limits of open files")
+def test_many_pieces_are_not_open_at_once(tmp_path: Path) -> None:
+    dataset = written_texts(tmp_path / "texts", 200)
+    model = TextClassifier(
+        PLTClassifier(arity=3, max_leaf_size=4, n_trees=3), TextFeatures(n_features=2**10)
+    )
+    expected = in_memory(clone(model), dataset, tmp_path / "memory.lg")
+    with limited_descriptors(25):
+        distributed.fit(model, tmp_path / "texts", tmp_path / "pieces.lg", memory=30_000)
+    assert (tmp_path / "pieces.lg").read_bytes() == expected
 
 
 def test_zeros_of_embeddings_are_not_stored_either(

@@ -364,19 +364,23 @@ def _array(room: Callable[[int], npt.NDArray[np.uint8]], size: int, dtype: Any) 
 def join(job: Job, name: str, parts: int) -> None:
     """Concatenate the rows written by several tasks."""
     paths = [job / f"{name}-{part:05d}" for part in range(parts)]
-    ends, ids, values = zip(*(left(path, "indptr", "ids", "values") for path in paths), strict=True)
 
     def indptr() -> Iterator[npt.NDArray[Any]]:
         yield np.zeros(1, np.int64)
         before = 0
-        for own in ends:
-            yield own[1:] + before
-            before += int(own[-1])
+        for path in paths:
+            (ends,) = left(path, "indptr")
+            yield ends[1:] + before
+            before += int(ends[-1])
+
+    def entries(array: str) -> Iterator[npt.NDArray[Any]]:
+        for path in paths:  # each stays open for as long as its arrays are in use
+            yield from left(path, array)
 
     whole = {
         "indptr": Pieces(np.dtype(np.int64), indptr),
-        "ids": Pieces(np.dtype(np.int32), partial(iter, ids)),
-        "values": Pieces(np.dtype(np.float32), partial(iter, values)),
+        "ids": Pieces(np.dtype(np.int32), partial(entries, "ids")),
+        "values": Pieces(np.dtype(np.float32), partial(entries, "values")),
     }
     leave(job / name, whole)
     for path in paths:
@@ -385,10 +389,11 @@ def join(job: Job, name: str, parts: int) -> None:
 
 def assembled(job: Job, trees: int, examples: int) -> dict[str, Storable]:
     """Assemble the arrays of a model, as loaded by `CompactPlt`, from the blocks of all units."""
-    blocks = [_Blocks(job, number) for number in range(trees)]
-    parents, labels = zip(
-        *(left(job / f"tree-{number}", "parents", "labels") for number in range(trees)), strict=True
-    )
+    found = [
+        list(map(np.array, left(job / f"tree-{number}", "parents", "labels")))
+        for number in range(trees)
+    ]
+    parents, labels = zip(*found, strict=True)
     sizes = np.array(list(map(len, parents)), np.uint32)
     arrays: dict[str, Storable] = {
         "counters": np.array([job.n_labels, examples, 0], np.uint64),
@@ -397,9 +402,10 @@ def assembled(job: Job, trees: int, examples: int) -> dict[str, Storable]:
         "tree.label": np.concatenate(labels),
         "tree.silent": np.zeros(int(sizes.sum()), np.uint8),
     }
+    blocks = [_Blocks(job, number) for number in range(trees)]
     for name, dtype in _BLOCKS.items():
         arrays[name] = Pieces(np.dtype(dtype), partial(_of_all, blocks, name))
-    counts = [found for tree in blocks for found in tree.margin_counts()]
+    counts = [count for tree in blocks for count in tree.margin_counts()]
     if counts:
         arrays |= zip(_COUNTS, np.sum(counts, axis=0), strict=True)
     return arrays
@@ -416,50 +422,60 @@ class _Blocks:
     """The blocks of a tree's nodes, stored in the arrays of the units that learnt them."""
 
     def __init__(self, job: Job, number: int) -> None:
-        nodes, ends = left(job / f"units-{number}", "nodes", "ends")
+        nodes, self._first = map(np.array, left(job / f"units-{number}", "nodes", "ends"))
+        n_units = len(self._first) - 1
+        self._paths = [job / f"blocks-{number}-{unit:06d}" for unit in range(n_units)]
         self._order = np.argsort(nodes)
-        self._unit = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
-        self._place = np.arange(len(nodes)) - ends[self._unit]
+        self._unit = np.repeat(np.arange(n_units), np.diff(self._first))
         parents = left(job / f"tree-{number}", "parents")[0]
-        children = np.bincount(parents[1:], minlength=len(parents))[nodes]
-        self._paths = [job / f"blocks-{number}-{unit:06d}" for unit in range(len(ends) - 1)]
-        self._arrays = [
-            dict(zip(_BLOCKS, left(path, *_BLOCKS), strict=True)) for path in self._paths
-        ]
-        self._ends: list[dict[str, npt.NDArray[np.int64]]] = []
-        for unit, arrays in enumerate(self._arrays):
-            bitmap = arrays["block.multiplier"] == 0
-            sizes = {
-                "index.pair": 2 * arrays["block.pairs"].astype(np.int64),
-                "index.offset": np.where(bitmap, arrays["block.features"], 0).astype(np.int64),
-                "weights.bias": children[ends[unit] : ends[unit + 1]],
-                "weights.row": arrays["block.bytes"].astype(np.int64),
-            }
-            self._ends.append(
-                {name: np.concatenate([[0], np.cumsum(size)]) for name, size in sizes.items()}
-            )
+        bitmap = self._of_nodes("block.multiplier") == 0
+        sizes = {
+            "index.pair": 2 * self._of_nodes("block.pairs").astype(np.int64),
+            "index.offset": np.where(bitmap, self._of_nodes("block.features"), 0).astype(np.int64),
+            "weights.bias": np.bincount(parents[1:], minlength=len(parents))[nodes],
+            "weights.row": self._of_nodes("block.bytes").astype(np.int64),
+        }
+        self._ends = {name: np.concatenate([[0], np.cumsum(size)]) for name, size in sizes.items()}
 
     def pieces(self, name: str) -> Iterator[npt.NDArray[Any]]:
         """Yield the parts of an array, in order of the nodes."""
-        if name not in self._ends[0]:
-            whole = np.concatenate([arrays[name] for arrays in self._arrays])
+        if name not in self._ends:
+            whole = self._of_nodes(name)
             yield whole[self._order] if len(whole) else whole
             return
-        for unit, place in zip(self._unit[self._order], self._place[self._order], strict=True):
-            ends = self._ends[unit][name]
-            yield self._arrays[unit][name][ends[place] : ends[place + 1]]
+        run = np.cumsum(np.diff(self._ends[name])[self._order]) // RUN
+        for places in np.split(self._order, np.flatnonzero(np.diff(run)) + 1):
+            yield self._gathered(name, places)
 
-    def margin_counts(self) -> Iterator[list[npt.NDArray[Any]]]:
+    def _of_nodes(self, name: str) -> npt.NDArray[Any]:
+        """Return an array with an item per node, or with none, unit by unit."""
+        return np.concatenate([np.array(left(path, name)[0]) for path in self._paths])
+
+    def _gathered(self, name: str, places: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        """Return the parts of an array for some nodes; the units' files are opened in turn."""
+        ends, units = self._ends[name], self._unit[places]
+        to = np.concatenate([[0], np.cumsum(ends[places + 1] - ends[places])])
+        whole = np.empty(int(to[-1]), _BLOCKS[name])
+        for unit in np.unique(units):
+            (array,) = left(self._paths[unit], name)
+            own = np.flatnonzero(units == unit)
+            at = ends[places[own]] - ends[self._first[unit]]
+            for begin, end, source in zip(to[own], to[own + 1], at, strict=True):
+                whole[begin:end] = array[source : source + end - begin]
+        return whole
+
+    def margin_counts(self) -> Iterator[npt.NDArray[np.uint64]]:
         """Yield the counts of every unit that has held examples out."""
         for path in self._paths:
             arrays = read_model(path, verify=False).arrays
             if _COUNTS[0] in arrays:
-                yield [arrays[name] for name in _COUNTS]
+                yield np.array([arrays[name] for name in _COUNTS])
 
     @property
     def behind(self) -> npt.NDArray[Any]:
         """The padding after the last row, so that whole SIMD vectors can be read."""
-        return self._arrays[0]["weights.row"][self._ends[0]["weights.row"][-1] :]
+        (rows,) = left(self._paths[0], "weights.row")
+        return rows[self._ends["weights.row"][self._first[1]] :]
 
 
 _COUNTS = ("margins.negative", "margins.positive")  # of all examples held out
