@@ -129,16 +129,27 @@ def test_processes_give_the_same_bytes(two: list[Path], tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.svm", "b.svm", "both", "one"]
 
 
-def test_it_goes_on_after_a_stop(
-    two: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    convert(two, tmp_path / "one")
-    read, closed = [], []
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the files of which all rows are read."""
+    names: list[str] = []
 
     def opened(name: str, *rest: Any, **options: Any) -> Any:
         if "chunk_size" in options:
-            read.append(Path(name).name)
+            names.append(Path(name).name)
         return open_examples(name, *rest, **options)
+
+    open_examples = _convert.open_examples
+    monkeypatch.setattr(_convert, "open_examples", opened)
+    return names
+
+
+def test_it_goes_on_after_a_stop(
+    two: list[Path], tmp_path: Path, read: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    convert(two, tmp_path / "one")
+    read.clear()
+    closed = []
 
     def finish(writer: Writer) -> None:
         closed.append(writer)
@@ -146,8 +157,7 @@ def test_it_goes_on_after_a_stop(
             raise KeyboardInterrupt
         whole(writer)
 
-    open_examples, whole = _convert.open_examples, Writer._finish
-    monkeypatch.setattr(_convert, "open_examples", opened)
+    whole = Writer._finish
     monkeypatch.setattr(Writer, "_finish", finish)
     with pytest.raises(KeyboardInterrupt):
         convert(two, tmp_path / "out")
@@ -177,16 +187,31 @@ def test_many_files_are_not_open_at_once(tmp_path: Path) -> None:
         assert list(convert(files, tmp_path / "out").labels) == [(n,) for n in range(20)]
 
 
-def test_a_file_that_has_changed_is_read_again(
-    two: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_only_files_that_have_changed_are_read_again(
+    two: list[Path], tmp_path: Path, read: list[str]
 ) -> None:
-    second = two[1].read_bytes()
-    two[1].write_bytes(b"1 no\n")
-    with pytest.raises(FileFormatError, match=r"b\.svm:1"):
-        convert(two, tmp_path / "out")
-    two[1].write_bytes(second)
+    bad = tmp_path / "c.svm"
+    bad.write_bytes(b"1 no\n")
+    with pytest.raises(FileFormatError, match=r"c\.svm:1"):
+        convert([*two, bad], tmp_path / "out")
+    read.clear()
     two[0].write_text("7 1:1\n", encoding="utf-8")
-    assert list(convert(two, tmp_path / "out").labels) == [(7,), (9,), (1, 3)]
+    bad.write_text("5 1:1\n", encoding="utf-8")
+    found = convert([bad, *two, bad], tmp_path / "out")
+    assert list(found.labels) == [(5,), (7,), (9,), (1, 3), (5,)]
+    assert sorted(read) == ["a.svm", "c.svm"]
+
+
+def test_another_version_reads_all_files_again(
+    two: list[Path], tmp_path: Path, read: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad = tmp_path / "c.svm"
+    bad.write_bytes(b"1 no\n")
+    for version in ("1", "1", "2"):
+        monkeypatch.setattr(_convert, "__version__", version)
+        with pytest.raises(FileFormatError, match=r"c\.svm:1"):
+            convert([two[0], bad], tmp_path / "out")
+    assert [name for name in read if name == "a.svm"] == ["a.svm"] * 2
 
 
 def test_what_is_there_is_replaced_only_if_it_is_a_data_set(
@@ -227,6 +252,20 @@ def test_what_was_there_comes_back_after_a_kill_between_two_renames(
     with pytest.raises(FileFormatError):
         convert([two[0], tmp_path / "bad.svm"], tmp_path / "out")
     assert bytes_of(tmp_path / "out") == before
+
+
+def test_it_replaces_again_after_a_kill_before_the_end(
+    two: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(_: Unfinished) -> None:
+        raise KeyboardInterrupt
+
+    convert(two[:1], tmp_path / "out")
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(Unfinished, "remove", killed)
+        convert(two, tmp_path / "out")
+    assert len(convert(two, tmp_path / "out")) == 4
+    assert not list(tmp_path.glob(".*"))
 
 
 def test_what_is_half_removed_is_no_result(tmp_path: Path) -> None:

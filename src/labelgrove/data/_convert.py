@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import multiprocessing
 import os
 import shutil
@@ -19,6 +21,7 @@ import numpy as np
 from labelgrove._errors import FileFormatError, ParameterError
 from labelgrove._parameters import thread_count
 from labelgrove._unfinished import Unfinished, identity
+from labelgrove._version import __version__
 from labelgrove.data._columns import Columns
 from labelgrove.data._mapped import Dataset, Writer, is_mapped, open_dataset, strays
 from labelgrove.data._reader import ExampleReader, open_examples
@@ -93,20 +96,23 @@ def convert(
     _check_replaceable(target, names)
     kinds = _checked_kinds(names, format, columns)
     request = {
+        "library": __version__,
         "format": format,
         "columns": asdict(columns or Columns()),
-        "files": [identity(files_of(name)) for name in names],
     }
     with Unfinished(target) as unfinished:
         work = unfinished.path
         if (work / "replaced").exists() and not target.exists():
             (work / "replaced").rename(target)  # an earlier call was killed between two renames
         unfinished.begin(request)
-        parts = [work / f"{place:05d}" for place in range(len(names))]
+        parts = [work / _digest(name) for name in names]
+        for path in set(work.iterdir()) - set(parts):  # of files that have changed
+            if path.is_dir():
+                shutil.rmtree(path)
         _convert_parts(
             [
                 (place, name, part, format, columns)
-                for place, (name, part) in enumerate(zip(names, parts, strict=True))
+                for place, (part, name) in enumerate(dict(zip(parts, names, strict=True)).items())
             ],
             thread_count(n_jobs),
             progress,
@@ -117,6 +123,12 @@ def convert(
         whole.rename(target)
         unfinished.remove()
     return open_dataset(target, verify=False)
+
+
+def _digest(name: str) -> str:
+    """Return a name for the part with the rows of a file, as it is now."""
+    file = (str(Path(name).absolute()), identity(files_of(name)))  # a link may tell the format
+    return hashlib.sha256(json.dumps(file).encode()).hexdigest()[:16]
 
 
 def _check_readable_twice(names: Sequence[str]) -> None:
@@ -274,7 +286,6 @@ def _convert_part(
 
 def _joined(parts: list[Path], folder: Path, kinds: dict[str, bool]) -> Path:
     """Concatenate data sets; labels get their ids in order of arrival."""
-    shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     with Writer(folder, **kinds) as writer:
         for part in parts:  # only one is mapped at a time, as each has several open files
