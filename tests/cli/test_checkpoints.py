@@ -308,6 +308,13 @@ def test_where_there_are_none(run: Run, tmp_path: Path, monkeypatch: pytest.Monk
     assert kept[:3] == [1, 3, 7]
 
 
+def test_files_whose_name_means_another_format_have_some_too(run: Run, tmp_path: Path) -> None:
+    rows, model = write_xmlc(tmp_path / "rows.npz", 60), tmp_path / "m.lg"
+    words = ("train", rows, "--format", "xmlc", "-o", model, *OFTEN)
+    assert killed_before(40, run, words)
+    assert "resuming after" in run(*words).stderr
+
+
 def test_a_checkpoint_that_cannot_be_written_is_no_failure(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -29,6 +29,7 @@ from labelgrove.text import HashedText
         (("train", "{data}", "--set", "tree={other}", "-o", "{other}"), "other"),
         (("train", "{folder}", "-o", "{other}"), "other"),
         (("train", "{folder}/a_X_Xf.txt", "-o", "{folder}/a_X_Y.txt"), "side"),
+        (("train", "{folder}/a", "--format", "npz", "-o", "{folder}/a.X.npz"), "npz"),
     ],
 )
 def test_what_is_read_is_not_overwritten(
@@ -37,7 +38,12 @@ def test_what_is_read_is_not_overwritten(
     folder = tmp_path / "folder"
     folder.mkdir()
     paths = {"data": texts, "model": text_model, "folder": folder}
-    for name, file in (("other", "a.key"), ("side", "a_X_Y.txt"), ("front", "a_X_Xf.txt")):
+    for name, file in (
+        ("other", "a.key"),
+        ("side", "a_X_Y.txt"),
+        ("front", "a_X_Xf.txt"),
+        ("npz", "a.X.npz"),
+    ):
         paths[name] = folder / file
         paths[name].write_text("1 1\n0:1\n")
     (folder / "a.txt").write_text("cod")

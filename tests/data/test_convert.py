@@ -285,6 +285,16 @@ def test_what_is_half_removed_is_no_result(tmp_path: Path) -> None:
         assert sorted(path.name for path in unfinished.path.iterdir()) == ["lock", "request.json"]
 
 
+def test_the_format_given_decides_which_files_are_read(tmp_path: Path) -> None:
+    svm(tmp_path, "a.npz", [((1,), {0: 1.0})])
+    assert list(convert([tmp_path / "a.npz"], tmp_path / "out", format="svmlight").labels) == [(1,)]
+    rows = read_examples(tmp_path / "out")
+    write_examples(tmp_path / "pair.npz", rows.X, rows.labels)
+    for side in "XY":
+        (tmp_path / f"pair.{side}.npz").rename(tmp_path / f"pair.bin.{side}.npz")
+    assert len(convert([tmp_path / "pair.bin"], tmp_path / "again", format="npz")) == 1
+
+
 def test_files_of_two_kinds_are_refused_before_any_is_read(two: list[Path], tmp_path: Path) -> None:
     text = jsonl(tmp_path, "c.jsonl", [("a", ["b"])])
     with pytest.raises(FileFormatError, match=r"c\.jsonl: holds texts .* expected features"):

@@ -52,8 +52,9 @@ class Checkpoints:
     def __init__(self, output: str, options: Mapping[str, Any], minutes: float) -> None:
         given = {name: value for name, value in options.items() if name not in _FREE}
         target, data = Path(output).resolve(), given["data"]
-        self._on = minutes > 0 and data != "-" and all(path.is_file() for path in files_of(data))
-        self._files = [*(files_of(data) if self._on else []), *_files_among(given.values())]
+        files = [] if data == "-" else files_of(data, given.get("format"))
+        self._on = minutes > 0 and data != "-" and all(file.is_file() for file in files)
+        self._files = [*(files if self._on else []), *_files_among(given.values())]
         self._request = {"library": __version__, "options": given, "files": identity(self._files)}
         inputs = identity(path for path in self._files if path != target)
         self._repeated = json.loads(json.dumps({**self._request, "files": inputs}))

@@ -9,7 +9,7 @@ import os
 import shutil
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -92,8 +92,9 @@ def convert(
         raise ParameterError("inputs: expected files, at least one")
     if "-" in names:
         raise ParameterError("standard input cannot be converted; expected files")
-    _check_readable_twice(names)
-    _check_replaceable(target, names)
+    files = {name: files_of(name, format) for name in names}
+    _check_readable_twice(files)
+    _check_replaceable(target, files)
     kinds = _checked_kinds(names, format, columns)
     request = {
         "library": __version__,
@@ -105,7 +106,7 @@ def convert(
         if (work / "replaced").exists() and not target.exists():
             (work / "replaced").rename(target)  # an earlier call was killed between two renames
         unfinished.begin(request)
-        parts = [work / _digest(name) for name in names]
+        parts = [work / _digest(name, files[name]) for name in names]
         for path in set(work.iterdir()) - set(parts):  # of files that have changed
             if path.is_dir():
                 shutil.rmtree(path)
@@ -114,6 +115,7 @@ def convert(
                 (place, name, part, format, columns)
                 for place, (part, name) in enumerate(dict(zip(parts, names, strict=True)).items())
             ],
+            files,
             thread_count(n_jobs),
             progress,
         )
@@ -125,28 +127,28 @@ def convert(
     return open_dataset(target, verify=False)
 
 
-def _digest(name: str) -> str:
-    """Return a name for the part with the rows of a file, as it is now."""
-    file = (str(Path(name).absolute()), identity(files_of(name)))  # a link may tell the format
-    return hashlib.sha256(json.dumps(file).encode()).hexdigest()[:16]
+def _digest(name: str, files: Sequence[Path]) -> str:
+    """Return a name for the part with the rows of these files, as they are now."""
+    named = (str(Path(name).absolute()), identity(files))  # the name may tell the format
+    return hashlib.sha256(json.dumps(named).encode()).hexdigest()[:16]
 
 
-def _check_readable_twice(names: Sequence[str]) -> None:
+def _check_readable_twice(files: Mapping[str, Sequence[Path]]) -> None:
     """Refuse pipes and the like: what is read to check the input would be missing afterwards."""
-    for name in names:
-        for path in (Path(name), *files_of(name)):
+    for name, paths in files.items():
+        for path in (Path(name), *paths):
             if path.exists() and not (path.is_file() or path.is_dir()):
                 raise ParameterError(f"{path}: is a pipe or a device; expected a file or a folder")
 
 
-def _check_replaceable(target: Path, names: Sequence[str]) -> None:
+def _check_replaceable(target: Path, files: Mapping[str, Sequence[Path]]) -> None:
     """Refuse an output that is anything but a data set, or that an input lies in."""
     if not target.exists():
         return
     if not is_mapped(str(target)):
         raise ParameterError(f"output {target}: exists and is not a data set; expected a new name")
-    for name in names:
-        if any(path.resolve().is_relative_to(target) for path in files_of(name)):
+    for name, paths in files.items():
+        if any(path.resolve().is_relative_to(target) for path in paths):
             raise ParameterError(f"{name}: lies in the output {target}; expected a new name")
     if others := strays(str(target)):
         raise ParameterError(
@@ -185,10 +187,15 @@ def _described(*, is_text: bool, labels_are_int: bool) -> str:
 Part = tuple[int, str, Path, str | None, Columns | None]
 
 
-def _convert_parts(parts: list[Part], jobs: int, progress: Callable[[float], None] | None) -> None:
+def _convert_parts(
+    parts: list[Part],
+    files: Mapping[str, Sequence[Path]],
+    jobs: int,
+    progress: Callable[[float], None] | None,
+) -> None:
     context = multiprocessing.get_context("spawn")
     shares = context.Array("d", len(parts) + 1, lock=False)
-    sizes = [1 + sum(path.stat().st_size for path in files_of(name)) for _, name, *_ in parts]
+    sizes = [1 + sum(path.stat().st_size for path in files[name]) for _, name, *_ in parts]
 
     def tell() -> None:
         if progress is not None:

@@ -82,9 +82,18 @@ def format_from_name(path: str) -> str | None:
     return found
 
 
-def files_of(path: str) -> list[Path]:
-    """Return the resolved paths of the files that a name stands for: one, a pair or a folder's."""
-    chosen, files = format_from_name(path), [path]
+def files_of(path: str, format: str | None = None) -> list[Path]:
+    """Return the resolved paths of the files that a name stands for: one, a pair or a folder's.
+
+    Raises
+    ------
+    OSError
+        If the format is that of a folder, and there is none.
+    ParameterError
+        If the format is unknown, or the name is that of a file that is compressed again.
+    """
+    chosen = format_from_name(path) if format is None else check_format(format)
+    files = [path]
     if chosen in ("folder", "mapped"):
         return sorted(Path(path).resolve().iterdir())
     if chosen == "npz":

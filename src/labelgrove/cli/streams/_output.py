@@ -45,6 +45,8 @@ class Output:
 
 #: Parameters that name a file to write; all others may name files to read.
 _OUTPUTS = ("output", "progressive", "metrics_file", "per_label")
+#: Parameters that name examples, whose format `--format` gives.
+_DATA = ("data", "inputs")
 #: Commands that may replace their MODEL.
 _REPLACING = ("learn", "tune")
 
@@ -56,6 +58,7 @@ def check_outputs(command: str, parameters: Mapping[str, Any]) -> None:
     """
     outputs = [parameters[name] for name in _OUTPUTS if parameters.get(name) not in (None, "-")]
     kept = {*parameters} - {*_OUTPUTS} - ({"model_file"} if command in _REPLACING else set())
+    formats = dict.fromkeys(_DATA, parameters.get("format"))
     for output in outputs:
         if not output:
             raise ParameterError("the name of the output is empty; expected that of a file")
@@ -63,19 +66,21 @@ def check_outputs(command: str, parameters: Mapping[str, Any]) -> None:
         if not folder.is_dir():
             raise FileNotFoundError(errno.ENOENT, "no such folder", os.fspath(folder))
         if Path(output).is_file() and any(
-            Path(output).samefile(file) for name in kept for file in _files(parameters[name])
+            Path(output).samefile(file)
+            for name in kept
+            for file in _files(parameters[name], formats.get(name))
         ):
             raise ParameterError(f"{output}: this output would overwrite an input file")
     if len({os.path.realpath(output) for output in outputs}) < len(outputs):
         raise ParameterError(f"{outputs[0]}: expected another file for each output")
 
 
-def _files(value: Any) -> Iterator[Path]:
+def _files(value: Any, format: str | None) -> Iterator[Path]:
     """Yield the files that a parameter names, also as FILE, NAME=FILE, a pair or a folder."""
     if isinstance(value, list | tuple):
         for one in value:
-            yield from _files(one)
+            yield from _files(one, format)
     elif isinstance(value, str):
         for name in filter(None, (value, value.partition("=")[2])):
             with suppress(LabelGroveError, OSError, ValueError):  # not a name of files
-                yield from (file for file in files_of(name) if file.is_file())
+                yield from (file for file in files_of(name, format) if file.is_file())
