@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import shutil
 import signal
@@ -20,7 +21,13 @@ from hypothesis import strategies as st
 
 from cluster.kit import limited_descriptors, limited_files
 from fuzz.extremes import examples as n_examples
-from labelgrove import FileFormatError, ParameterError, PLTClassifier, TextClassifier
+from labelgrove import (
+    FileFormatError,
+    LabelGroveError,
+    ParameterError,
+    PLTClassifier,
+    TextClassifier,
+)
 from labelgrove._unfinished import Unfinished
 from labelgrove.data import _convert, convert, open_dataset, read_examples, write_examples
 from labelgrove.data._mapped import HEADER, Writer
@@ -142,6 +149,20 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     open_examples = _convert.open_examples
     monkeypatch.setattr(_convert, "open_examples", opened)
     return names
+
+
+@pytest.mark.slow  # a process that imports everything
+def test_it_goes_on_after_a_process_is_killed(
+    two: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def kill(_: float) -> None:
+        for process in multiprocessing.active_children():
+            process.kill()
+
+    monkeypatch.setattr(_convert, "_TOLD_EVERY", 0)
+    with pytest.raises(LabelGroveError, match="was killed, perhaps .* resumes where it stopped"):
+        convert(two, tmp_path / "out", n_jobs=2, progress=kill)
+    assert len(convert(two, tmp_path / "out")) == 4
 
 
 def test_it_goes_on_after_a_stop(

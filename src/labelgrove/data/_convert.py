@@ -22,6 +22,7 @@ from labelgrove._errors import FileFormatError, ParameterError
 from labelgrove._parameters import thread_count
 from labelgrove._unfinished import Unfinished, identity
 from labelgrove._version import __version__
+from labelgrove._workers import broken_pools_explained
 from labelgrove.data._columns import Columns
 from labelgrove.data._mapped import Dataset, Writer, is_mapped, open_dataset, strays
 from labelgrove.data._reader import ExampleReader, open_examples
@@ -64,7 +65,9 @@ def convert(
     format, columns
         As in `open_examples`.
     n_jobs : int, optional
-        Number of processes; -1 for all processors. Each file is read by one process.
+        Number of processes; -1 for all processors. Each file is read by one process. A script must
+        call this behind ``if __name__ == "__main__":`` if there are several, since every process
+        imports it.
     progress : callable, optional
         Called from time to time with the share of the files read so far, from 0 to 1.
 
@@ -77,7 +80,8 @@ def convert(
     OSError
         If a file cannot be read or written.
     LabelGroveError
-        If another process is converting into the same folder.
+        If another process is converting into the same folder, or one of several processes is
+        killed.
     FileFormatError
         At the first malformed row of a file, or if two files are incompatible.
     ParameterError
@@ -209,9 +213,12 @@ def _convert_parts(
         for part in left:
             _convert_part(part, shares, tell)
         return
-    with ProcessPoolExecutor(
-        min(jobs, len(left)), mp_context=context, initializer=_begin, initargs=(shares,)
-    ) as pool:
+    with (
+        broken_pools_explained(", which resumes where it stopped"),
+        ProcessPoolExecutor(
+            min(jobs, len(left)), mp_context=context, initializer=_begin, initargs=(shares,)
+        ) as pool,
+    ):
         with _interrupts_held():  # each submit starts a process
             waiting = [pool.submit(_convert_part, part) for part in left]
         try:

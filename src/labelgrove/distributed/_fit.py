@@ -23,6 +23,7 @@ from labelgrove._labels import sorted_in_rows
 from labelgrove._parameters import byte_count, thread_count
 from labelgrove._unfinished import Unfinished
 from labelgrove._version import __version__
+from labelgrove._workers import broken_pools_explained
 from labelgrove.data import open_dataset
 from labelgrove.data._mapped import Dataset, open_arrays
 from labelgrove.distributed._executors import TRIES, Lost, resolved
@@ -124,7 +125,8 @@ def fit(
     ModelFileError
         If the output is a folder, or anything else that a file cannot replace.
     LabelGroveError
-        If another process is writing the same file.
+        If another process is writing the same file, or the executor breaks, for example because a
+        worker is killed.
     OSError
         If a file cannot be read or written.
     KeyboardInterrupt
@@ -198,7 +200,8 @@ class _Run:
 
     def finish(self) -> None:
         """Run all unfinished stages, and write the model."""
-        with self._unfinished:
+        again = " with a new executor, which resumes where it stopped"
+        with self._unfinished, broken_pools_explained(again):
             self._begin()
             self._know_labels()
             self._read_texts()

@@ -17,6 +17,7 @@ from labelgrove._cuts import Cut
 from labelgrove._errors import DataError, ModelFileError
 from labelgrove._parameters import integer
 from labelgrove._unfinished import identity
+from labelgrove._workers import broken_pools_explained
 from labelgrove.data._mapped import Header, csr_over, open_arrays, open_dataset, texts_over
 from labelgrove.distributed._executors import resolved, result_of
 from labelgrove.distributed._tasks import opened
@@ -73,6 +74,8 @@ def predict_topk(
         If the data set cannot be used, or has been replaced in the meantime.
     ModelFileError
         If the model file is invalid, or has been replaced in the meantime.
+    LabelGroveError
+        If the executor breaks, for example because a worker is killed.
 
     Examples
     --------
@@ -116,6 +119,8 @@ def evaluate(
         If the data set cannot be used, or has been replaced in the meantime.
     ModelFileError
         If the model file is invalid, or has been replaced in the meantime.
+    LabelGroveError
+        If the executor breaks, for example because a worker is killed.
     """
     places = check_ks(ks)
     asked = _opened(model, dataset)
@@ -186,16 +191,17 @@ def _in_order(tasks: Sequence[Callable[[], _Result]], executor: Any) -> Iterator
             yield task()
         return
     pool, lost = resolved(executor)
-    waiting = deque((task, pool.submit(task)) for task in tasks[:_AHEAD])
-    try:
-        for task in tasks[_AHEAD:]:
-            yield result_of(*waiting.popleft(), pool, lost)
-            waiting.append((task, pool.submit(task)))
-        while waiting:
-            yield result_of(*waiting.popleft(), pool, lost)
-    finally:
-        for _, future in waiting:
-            future.cancel()
+    with broken_pools_explained(" with a new executor"):
+        waiting = deque((task, pool.submit(task)) for task in tasks[:_AHEAD])
+        try:
+            for task in tasks[_AHEAD:]:
+                yield result_of(*waiting.popleft(), pool, lost)
+                waiting.append((task, pool.submit(task)))
+            while waiting:
+                yield result_of(*waiting.popleft(), pool, lost)
+        finally:
+            for _, future in waiting:
+                future.cancel()
 
 
 def predict(asked: Asked, begin: int, end: int, k: int) -> Found:
