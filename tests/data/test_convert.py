@@ -243,6 +243,11 @@ def test_what_is_there_is_replaced_only_if_it_is_a_data_set(
     (tmp_path / "other").mkdir()
     with pytest.raises(ParameterError, match="exists and is not a data set"):
         convert(two, tmp_path / "other")
+    for content in ('{"my": "important"}', "[]", "3", "{"):
+        (tmp_path / "other" / HEADER).write_text(content, encoding="utf-8")
+        with pytest.raises(ParameterError, match="exists and is not a data set"):
+            convert(two, tmp_path / "other")
+        assert (tmp_path / "other" / HEADER).read_text(encoding="utf-8") == content
     (tmp_path / "out" / "model.lg").touch()
     with pytest.raises(ParameterError, match=r"also holds model\.lg"):
         convert(two, tmp_path / "out")

@@ -24,7 +24,7 @@ from labelgrove._unfinished import Unfinished, identity
 from labelgrove._version import __version__
 from labelgrove._workers import broken_pools_explained
 from labelgrove.data._columns import Columns
-from labelgrove.data._mapped import Dataset, Writer, is_mapped, open_dataset, strays
+from labelgrove.data._mapped import Dataset, Writer, has_header, is_mapped, open_dataset, strays
 from labelgrove.data._reader import ExampleReader, open_examples
 from labelgrove.data._sniff import files_of
 
@@ -149,7 +149,7 @@ def _check_replaceable(target: Path, files: Mapping[str, Sequence[Path]]) -> Non
     """Refuse an output that is anything but a data set, or that an input lies in."""
     if not target.exists():
         return
-    if not is_mapped(str(target)):
+    if not has_header(str(target)):
         raise ParameterError(f"output {target}: exists and is not a data set; expected a new name")
     for name, paths in files.items():
         if any(path.resolve().is_relative_to(target) for path in paths):

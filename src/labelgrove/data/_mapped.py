@@ -46,6 +46,14 @@ def is_mapped(path: str) -> bool:
     return Path(path, HEADER).is_file()
 
 
+def has_header(folder: str) -> bool:
+    """Return whether a folder's header is that of a data set, of whatever version."""
+    try:
+        return "labelgrove_dataset" in json.loads(Path(folder, HEADER).read_bytes())
+    except (OSError, ValueError, TypeError, RecursionError):
+        return False
+
+
 def strays(folder: str) -> list[str]:
     """Return the names of files in a data set's folder that are no part of it, sorted."""
     own = {HEADER, *_FEATURES, *_TEXTS, *_LABELS, *_NAMES}
