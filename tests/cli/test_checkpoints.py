@@ -315,6 +315,17 @@ def test_files_whose_name_means_another_format_have_some_too(run: Run, tmp_path:
     assert "resuming after" in run(*words).stderr
 
 
+def test_folders_that_hold_other_things_have_some_too(run: Run, tmp_path: Path) -> None:
+    texts, rows = tmp_path / "texts", tmp_path / "rows"
+    texts.mkdir()
+    (texts / "a.txt").write_text("a")
+    run("convert", write_xmlc(tmp_path / "rows.xmlc", 3), "-o", rows)
+    for data in (texts, rows):
+        (data / "older").mkdir()
+        given = {"data": str(data), "jobs": 1}
+        assert _checkpoints.Checkpoints(str(data / "m.lg"), given, minutes=1e-9).are_due()
+
+
 def test_a_checkpoint_that_cannot_be_written_is_no_failure(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

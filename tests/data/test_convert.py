@@ -258,6 +258,27 @@ def test_what_is_there_is_replaced_only_if_it_is_a_data_set(
     assert moved.exists()
 
 
+@pytest.mark.parametrize("kind", ["folder", "mapped"])
+def test_an_output_may_lie_in_a_folder_of_data(kind: str, tmp_path: Path, read: list[str]) -> None:
+    data, bad = tmp_path / "data", jsonl(tmp_path, "bad.jsonl", [("c", ["z"])])
+    if kind == "folder":
+        data.mkdir()
+        for name in "ab":
+            (data / f"{name}.txt").write_text(name, encoding="utf-8")
+            (data / f"{name}.key").write_text("x\n", encoding="utf-8")
+    else:
+        convert([jsonl(tmp_path, "a.jsonl", [("a", ["x"]), ("b", ["x"])])], data)
+    good = bad.read_bytes()
+    bad.write_bytes(b"{}\n")
+    read.clear()
+    with pytest.raises(FileFormatError, match=r"bad\.jsonl:1"):
+        convert([data, bad], data / "out")
+    bad.write_bytes(good)
+    for _ in range(2):
+        assert list(convert([data, bad], data / "out").labels) == [("x",), ("x",), ("z",)]
+    assert read == ["data", "bad.jsonl", "bad.jsonl", "data", "bad.jsonl"]
+
+
 def test_the_current_folder_is_replaced_too(
     two: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -62,7 +62,7 @@ def read_folder(path: str, *, labels_required: bool = True) -> Contents:
         If there is no text; while reading, at a text without a label file, or at a file that is
         too long or not UTF-8.
     """
-    texts = sorted(file for file in Path(path).iterdir() if file.suffix == ".txt")
+    texts = _texts_in(path)
     if not texts:
         raise FileFormatError(path, None, "the folder holds no texts; expected files NAME.txt")
     return Contents(
@@ -71,6 +71,21 @@ def read_folder(path: str, *, labels_required: bool = True) -> Contents:
         labels_are_int=False,
         declared_rows=len(texts),
     )
+
+
+def files_in(path: str) -> list[Path]:
+    """Return the files of a folder that `read_folder` reads: texts, each with its labels."""
+    files = ((text, _label_file(text)) for text in _texts_in(path))
+    return [file for pair in files for file in pair if file is not None]
+
+
+def _texts_in(path: str) -> list[Path]:
+    return sorted(file for file in Path(path).iterdir() if file.suffix == ".txt")
+
+
+def _label_file(text: Path) -> Path | None:
+    files = (text.with_suffix(suffix) for suffix in (".tsv", ".key"))
+    return next((file for file in files if file.is_file()), None)
 
 
 def _folder_pieces(texts: list[Path], labels_required: bool) -> Iterator[Piece]:
@@ -86,27 +101,26 @@ def _folder_pieces(texts: list[Path], labels_required: bool) -> Iterator[Piece]:
     yield rows.take()
 
 
-def _labels_beside(file: Path, required: bool) -> tuple[str, ...]:
-    uris, names = file.with_suffix(".tsv"), file.with_suffix(".key")
-    if uris.is_file():
-        found: dict[str, None] = {}
-        for number, line in enumerate(_content(uris).splitlines(), 1):
-            if line.strip():
-                try:
-                    found[uri_in(line.partition("\t")[0].strip())] = None
-                except RowError as error:
-                    raise FileFormatError(uris, number, str(error)) from None
-        return tuple(found)
-    if names.is_file():
-        lines = map(str.strip, _content(names).splitlines())
-        return tuple(dict.fromkeys(filter(None, lines)))
-    if required:
-        raise FileFormatError(
-            file,
-            None,
-            f"has no labels; expected {shown(uris.name)} or {shown(names.name)} beside it",
-        )
-    return ()
+def _labels_beside(text: Path, required: bool) -> tuple[str, ...]:
+    file = _label_file(text)
+    if file is None:
+        if required:
+            names = (shown(text.with_suffix(suffix).name) for suffix in (".tsv", ".key"))
+            raise FileFormatError(
+                text, None, f"has no labels; expected {' or '.join(names)} beside it"
+            )
+        return ()
+    lines = _content(file).splitlines()
+    if file.suffix == ".key":
+        return tuple(dict.fromkeys(filter(None, map(str.strip, lines))))
+    found: dict[str, None] = {}
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                found[uri_in(line.partition("\t")[0].strip())] = None
+            except RowError as error:
+                raise FileFormatError(file, number, str(error)) from None
+    return tuple(found)
 
 
 def _content(file: Path) -> str:

@@ -54,10 +54,15 @@ def has_header(folder: str) -> bool:
         return False
 
 
+def parts_of(folder: str) -> list[Path]:
+    """Return the files in a folder that are parts of a data set, sorted."""
+    own = {HEADER, *_FEATURES, *_TEXTS, *_LABELS, *_NAMES}
+    return sorted(path for path in Path(folder).iterdir() if path.name in own)
+
+
 def strays(folder: str) -> list[str]:
     """Return the names of files in a data set's folder that are no part of it, sorted."""
-    own = {HEADER, *_FEATURES, *_TEXTS, *_LABELS, *_NAMES}
-    return sorted(path.name for path in Path(folder).iterdir() if path.name not in own)
+    return sorted(path.name for path in {*Path(folder).iterdir()} - {*parts_of(folder)})
 
 
 class Texts(Sequence[str]):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from labelgrove._errors import FileFormatError, ParameterError
+from labelgrove.data._annif import files_in
 from labelgrove.data._lines import LineSource
-from labelgrove.data._mapped import is_mapped
+from labelgrove.data._mapped import is_mapped, parts_of
 from labelgrove.data._npz import pair_of
 from labelgrove.data._open import split_compression
 from labelgrove.data._pair import is_pair, sides_of
@@ -85,6 +87,8 @@ def format_from_name(path: str) -> str | None:
 def files_of(path: str, format: str | None = None) -> list[Path]:
     """Return the resolved paths of the files that a name stands for: one, a pair or a folder's.
 
+    Of a folder these are only the files that are read.
+
     Raises
     ------
     OSError
@@ -93,13 +97,15 @@ def files_of(path: str, format: str | None = None) -> list[Path]:
         If the format is unknown, or the name is that of a file that is compressed again.
     """
     chosen = format_from_name(path) if format is None else check_format(format)
-    files = [path]
-    if chosen in ("folder", "mapped"):
-        return sorted(Path(path).resolve().iterdir())
-    if chosen == "npz":
-        files = list(pair_of(path))
+    files: Sequence[str | Path] = [path]
+    if chosen == "folder":
+        files = files_in(path)
+    elif chosen == "mapped":
+        files = parts_of(path)
+    elif chosen == "npz":
+        files = pair_of(path)
     elif chosen == "xmlc-pair":
-        files = list(sides_of(path))
+        files = sides_of(path)
     return [Path(file).resolve() for file in files]
 
 
