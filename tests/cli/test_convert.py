@@ -54,6 +54,11 @@ def test_data_learnt_in_pieces_give_the_same_model(run: Any, tmp_path: Path) -> 
         ((folder, *train, "--memory", "lots"), "--memory lots: expected a size"),
         ((folder, "--memory", "1GB"), "expected --algorithm plt"),
         ((folder, *train, "--memory", "1GB", "--limit", "9"), "expected none of --shuffle"),
+        (
+            (folder, *train, "--memory", "1GB", "--checkpoint", "1"),
+            "--learn-names and --checkpoint",
+        ),
+        ((folder, *train, "--memory", "1GB", "--learn-names", "all"), "expected none of --shuffle"),
     ):
         result = run("train", *arguments, "-o", tmp_path / "no.lg", status=1)
         assert message in result.stderr

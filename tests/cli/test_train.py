@@ -321,6 +321,8 @@ def test_auto_trains_what_is_best_on_a_sample(run: Any, texts: Path, tmp_path: P
     for option in ("--passes", "--trees"):
         words = ("train", "--algorithm", "auto", option, 2, texts, "-o", tmp_path / "a.lg")
         assert "neither --passes nor --trees" in run(*words, status=1).stderr
+    alone = run("train", "--trial", "90", texts, "-o", tmp_path / "a.lg", status=1)
+    assert "--trial 90: expected --algorithm auto as well" in alone.stderr
     piped = run("train", "--algorithm", "auto", "-", "-o", tmp_path / "a.lg", status=1, input="{}")
     assert "standard input can be read only once" in piped.stderr
 

@@ -147,11 +147,15 @@ def train(
     check_can_write(output)
     record = new_record(progressive)
     in_pieces = memory is not None or dask is not None
-    if in_pieces and (shuffle or for_prediction or limit is not None or record is not None):
+    elsewhere = (shuffle, for_prediction, limit, record, learn_names, checkpoint != CHECKPOINT)
+    if in_pieces and any(elsewhere):
         raise ParameterError(
-            "--memory and --dask: expected none of --shuffle, --limit, --progressive and "
-            "--for-prediction, since learning in pieces writes a whole model from all examples"
+            "--memory and --dask: expected none of --shuffle, --limit, --progressive, "
+            "--for-prediction, --learn-names and --checkpoint, which do not apply to learning in "
+            "pieces"
         )
+    if algorithm != AUTO and trial != TRIAL:
+        raise ParameterError(f"--trial {trial}: expected --algorithm {AUTO} as well")
     shuffle_seed = seed if shuffle else None
     with Source(
         data,
