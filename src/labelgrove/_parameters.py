@@ -16,8 +16,8 @@ from labelgrove._errors import ParameterError
 
 _MOST_THREADS = 1024
 
-_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
-_UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30}
+_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+_UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
 
 
 def seed_from(random_state: Any) -> int:
@@ -105,7 +105,7 @@ def size_from(name: str, text: str) -> int:
         Name of the parameter for errors.
     text : str
         A number with at most 18 digits before the decimal point, optionally followed by B, kB, MB,
-        GB, KiB, MiB or GiB in upper or lower case.
+        GB, TB, KiB, MiB, GiB or TiB in upper or lower case.
 
     Raises
     ------
@@ -114,8 +114,8 @@ def size_from(name: str, text: str) -> int:
 
     Examples
     --------
-    >>> size_from("size", "10MB"), size_from("size", "1.5 KiB"), size_from("size", "512")
-    (10000000, 1536, 512)
+    >>> size_from("size", "10MB"), size_from("size", "1.5 KiB"), size_from("size", "2tb")
+    (10000000, 1536, 2000000000000)
     """
     found = re.fullmatch(r"\s*(\d{1,18}(?:\.\d+)?)\s*([a-z]*)\s*", text, re.IGNORECASE | re.ASCII)
     if found is None or found[2].lower() not in _UNITS:

@@ -63,6 +63,13 @@ def test_what_cannot_be_done_is_said(
     assert run("compact", text_model, "-o", text_model, status=1).stderr
 
 
+@pytest.mark.parametrize(
+    ("text", "size"), [("1.5 KiB", 1536), ("2tb", 2 * 10**12), ("1TiB", 2**40)]
+)
+def test_good_sizes(text: str, size: int) -> None:
+    assert size_from("--max-bytes", text) == size
+
+
 @pytest.mark.parametrize("text", ["", "MB", "10 MB!", "-1", "1e3", "10XB", "9" * 400])
 def test_bad_sizes(text: str) -> None:
     with pytest.raises(ParameterError, match="expected a size"):
