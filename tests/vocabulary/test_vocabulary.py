@@ -128,9 +128,12 @@ def test_of_several_columns_of_names_the_first_kind_counts(tmp_path: Path) -> No
 
 
 def test_lines_without_an_id_are_counted_from_zero(tmp_path: Path) -> None:
-    lines = '{"uid": "B00X", "title": "Nets"}\n{"uid": "B00Y", "title": "Oil"}\n'
+    lines = (
+        '{"uid": "B00X", "title": "Nets"}\n{"uid": "B00Y", "title": "Oil"}\n\n{"title": "Sea"}\n'
+    )
     vocabulary = read_vocabulary(written(tmp_path, "lbl.json", lines))
-    assert (vocabulary.name(0), vocabulary.name("1")) == ("Nets", "Oil")
+    names = [vocabulary.name(label) for label in (0, "1", 2, 3)]
+    assert names == ["Nets", "Oil", None, "Sea"]
 
 
 SKOS = """

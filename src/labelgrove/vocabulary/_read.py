@@ -120,9 +120,9 @@ def _lines(path: str) -> Iterator[tuple[int, str]]:
 
 
 def _parsed(path: str, parse: Callable[[str, int], Concept]) -> Iterator[Row]:
-    for order, (number, line) in enumerate(_lines(path)):
+    for number, line in _lines(path):
         try:
-            yield number, parse(line, order)
+            yield number, parse(line, number)
         except RowError as error:
             raise FileFormatError(path, number, str(error)) from None
 
@@ -131,7 +131,7 @@ def _tsv(path: str) -> Iterator[Row]:
     return _parsed(path, _tsv_concept)
 
 
-def _tsv_concept(line: str, _order: int) -> Concept:
+def _tsv_concept(line: str, _number: int) -> Concept:
     parts = line.split("\t")
     if len(parts) < 2:
         raise RowError("there is no tab; expected id, a tab, and label")
@@ -140,11 +140,11 @@ def _tsv_concept(line: str, _order: int) -> Concept:
 
 
 def _json(path: str) -> Iterator[Row]:
-    return _parsed(path, lambda line, order: _json_concept(json_object(line), order))
+    return _parsed(path, lambda line, number: _json_concept(json_object(line), number))
 
 
-def _json_concept(row: Mapping[str, Any], order: int) -> Concept:
-    identifier = next((row[key] for key in _IDS if row.get(key) is not None), order)
+def _json_concept(row: Mapping[str, Any], number: int) -> Concept:
+    identifier = next((row[key] for key in _IDS if row.get(key) is not None), number - 1)
     if isinstance(identifier, bool) or not isinstance(identifier, str | int) or identifier == "":
         raise RowError(f"the id is {kind_of(identifier)}; expected a string or an integer")
     preferred = {
