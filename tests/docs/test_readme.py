@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import io
 import json
 import re
@@ -138,8 +139,10 @@ def test_commands_of_the_readme_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert Path("tickets.lg").is_file()
 
 
-@pytest.mark.usefixtures("desk")
-def test_commands_of_the_page_on_files_run(capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_of_the_page_on_files_run(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = desk / "tickets.jsonl"
+    (desk / "tickets.jsonl.gz").write_bytes(gzip.compress(lines.read_bytes()))
+    lines.unlink()  # the page writes only the compressed file
     typed = commands(ROOT / "docs" / "how-to" / "files.md")
     assert len(typed) == 6
     for command in typed:
