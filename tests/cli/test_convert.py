@@ -34,6 +34,11 @@ def test_texts_are_converted(run: Any, texts: Path, tmp_path: Path) -> None:
     assert models[0].read_bytes() == models[1].read_bytes()
 
 
+def test_jobs_are_processes(run: Any) -> None:
+    told = run("convert", "--help").stdout
+    assert "Number of processes" in told and "threads" not in told
+
+
 def test_a_folder_that_is_no_data_set_is_kept(run: Any, texts: Path, tmp_path: Path) -> None:
     result = run("convert", texts, "-o", tmp_path, status=1)
     assert "exists and is not a data set" in result.stderr

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from labelgrove.cli._options import AS_FOUND, JobsOption, JsonOption, Reading, gathered
+from labelgrove.cli._options import AS_FOUND, JsonOption, Reading, gathered
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import show_pairs, write_json
 from labelgrove.cli.streams._progress import ShareLine, shown
@@ -24,7 +24,15 @@ def convert(
         str, typer.Option("--output", "-o", metavar="DIR", help="The folder to write.")
     ],
     reading: Reading = AS_FOUND,
-    jobs: JobsOption = 1,
+    jobs: Annotated[
+        int,
+        typer.Option(
+            "--jobs",
+            metavar="N",
+            help="Number of processes, each of which reads one file at a time; -1 uses all "
+            "processors. Does not affect the result.",
+        ),
+    ] = 1,
     json: JsonOption = False,
 ) -> None:
     """Convert DATA to one memory-mapped data set, a folder that the other commands read as DATA.
