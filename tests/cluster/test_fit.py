@@ -138,6 +138,14 @@ def test_zeros_of_embeddings_are_not_stored_either(
     assert (tmp_path / "pieces.lg").read_bytes() == expected
 
 
+def test_an_open_data_set_stands_for_its_path(tmp_path: Path) -> None:
+    dataset = written(tmp_path / "rows", some_rows(30))
+    model = distributed.fit(PLTClassifier(), dataset, tmp_path / "m.lg")
+    [(labels, _)] = distributed.predict_topk(tmp_path / "m.lg", dataset)
+    assert labels.tolist() == model.predict_topk(dataset.X)[0].tolist()
+    assert distributed.evaluate(tmp_path / "m.lg", dataset)["examples"] == 30
+
+
 def test_damaged_data_are_refused(tmp_path: Path) -> None:
     written(tmp_path / "rows", some_rows(30))
     distributed.fit(PLTClassifier(), tmp_path / "rows", tmp_path / "m.lg")

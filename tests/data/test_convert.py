@@ -355,6 +355,15 @@ def test_inputs_are_files(inputs: list[str], tmp_path: Path) -> None:
         convert(inputs, tmp_path / "out")
 
 
+def test_inputs_may_be_a_single_file_or_data_set(two: list[Path], tmp_path: Path) -> None:
+    found = convert(str(two[0]), tmp_path / "out")
+    for inputs in (two[0], found, [found]):
+        assert list(convert(inputs, tmp_path / "again").labels) == [(3, 1), (1,)]
+    wrong: Any = [3]
+    with pytest.raises(ParameterError, match="inputs: found a int; expected names of files"):
+        convert(wrong, tmp_path / "out")
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="has no named pipes")
 def test_pipes_are_refused_unread(tmp_path: Path) -> None:
     reading, writing = os.pipe()

@@ -38,7 +38,7 @@ _shares: Shares = None
 
 
 def convert(
-    inputs: Sequence[str | os.PathLike[str]],
+    inputs: Sequence[str | os.PathLike[str]] | str | os.PathLike[str],
     output: str | os.PathLike[str],
     *,
     format: str | None = None,
@@ -56,7 +56,7 @@ def convert(
 
     Parameters
     ----------
-    inputs : sequence of str or os.PathLike
+    inputs : str or os.PathLike, or a sequence of these
         Files of any format that `open_examples` reads, all with features or all with text, and all
         with labels of the same type.
     output : str or os.PathLike
@@ -91,7 +91,11 @@ def convert(
     --------
     See `open_dataset`.
     """
-    names, target = [os.fsdecode(path) for path in inputs], Path(os.fsdecode(output)).resolve()
+    paths = [inputs] if isinstance(inputs, str | bytes | os.PathLike) else inputs
+    for path in paths:
+        if not isinstance(path, str | bytes | os.PathLike):
+            raise ParameterError(f"inputs: found a {type(path).__name__}; expected names of files")
+    names, target = [os.fsdecode(path) for path in paths], Path(os.fsdecode(output)).resolve()
     if not names:
         raise ParameterError("inputs: expected files, at least one")
     if "-" in names:

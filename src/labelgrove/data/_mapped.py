@@ -95,7 +95,8 @@ class Dataset:
     """Labelled examples on disk, mapped into memory: pages are read on use and may be evicted.
 
     `open_dataset` creates these from folders written by `convert`. Pass ``X`` and ``labels``, or
-    ``text`` and ``labels``, to any ``fit``, ``partial_fit`` and ``predict``. Online learning and
+    ``text`` and ``labels``, to any ``fit``, ``partial_fit`` and ``predict``. Where a path is
+    expected, a data set stands for that of its folder. Online learning and
     prediction use the features in place. ``fit`` of a batch model needs memory for copies of the
     rows of the nodes in progress, and the root has all rows; `labelgrove.distributed.fit` avoids
     that. Texts are decoded.
@@ -127,6 +128,9 @@ class Dataset:
 
     def __len__(self) -> int:
         return self.n_rows
+
+    def __fspath__(self) -> str:
+        return self.path
 
 
 def open_dataset(path: str | os.PathLike[str], *, verify: bool = True) -> Dataset:

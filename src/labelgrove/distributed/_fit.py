@@ -94,7 +94,8 @@ def fit(
     model : PLTClassifier, or TextClassifier with one
         Sets the parameters; it is not changed. ``n_jobs`` is the number of threads per task.
     dataset : str or os.PathLike
-        A folder written by `labelgrove.data.convert`, with texts for a TextClassifier.
+        A folder written by `labelgrove.data.convert`, or the `Dataset` opened from it, with texts
+        for a TextClassifier.
     output : str or os.PathLike
         The model file. During training its folder temporarily needs space for about twice the
         model, the label vectors, and twice the rows made from texts. Executors on other machines

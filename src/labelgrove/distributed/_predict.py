@@ -52,7 +52,8 @@ def predict_topk(
     model : str or os.PathLike
         A model file.
     dataset : str or os.PathLike
-        A folder written by `labelgrove.data.convert`, with texts for a TextClassifier.
+        A folder written by `labelgrove.data.convert`, or the `Dataset` opened from it, with texts
+        for a TextClassifier.
     k : int
         Maximum number of labels per row.
     start : int
