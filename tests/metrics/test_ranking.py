@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.sparse import csr_array, csr_matrix
+from scipy.sparse import coo_array, csc_array, csr_array, csr_matrix
 from sklearn.metrics import ndcg_score
 
 from labelgrove import DataError, ParameterError, metrics
@@ -202,6 +202,31 @@ def test_columns_beyond_the_matrix_are_an_error_not_a_crash() -> None:
         DataError, match="Y_true is damaged: it stores an entry in column 7 and has 3"
     ):
         metrics.precision_at_k(broken, [[0], [0]], 1)
+
+
+@pytest.mark.parametrize("kind", [csr_array, csc_array, coo_array])
+def test_scores_beyond_the_matrix_are_an_error_not_a_crash(kind: Any) -> None:
+    scores = kind(np.ones((2, 3)))
+    (scores.indices if hasattr(scores, "indices") else scores.col)[1] = 100
+    with pytest.raises(DataError, match=r"prediction is damaged: it stores an entry in .* 100"):
+        metrics.precision_at_k(GOOD_Y, scores, 1)
+
+
+@pytest.mark.parametrize("kind", [csr_array, csc_array])
+def test_scores_whose_indptr_is_damaged_are_an_error_not_a_crash(kind: Any) -> None:
+    scores = kind(np.ones((2, 3)))
+    scores.indptr[1] = 10**8
+    with pytest.raises(DataError, match="prediction is damaged: its indptr falls at 1"):
+        metrics.precision_at_k(GOOD_Y, scores, 1)
+
+
+def test_what_lies_behind_the_last_row_is_ignored() -> None:
+    scores = csr_array(np.array([[0.0, 0.5, 0.0], [0.9, 0.0, 0.0]]))
+    scores.data = np.append(scores.data, np.nan)
+    scores.indices = np.append(scores.indices, 100).astype(np.int32)
+    assert metrics.precision_at_k(GOOD_Y, scores, 1) == metrics.precision_at_k(
+        GOOD_Y, [[1], [0]], 1
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, issparse
 
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._parameters import integer
-from labelgrove._sparse import sparse_indicator
+from labelgrove._sparse import require_inside, sparse_indicator, triples
 
 IntArray = npt.NDArray[np.int64]
 
@@ -23,10 +23,18 @@ def canonical_csr(matrix: Any, name: str) -> csr_array:
     """Return a sparse matrix as CSR with sorted, unique, finite, non-zero entries.
 
     Explicitly stored zeros are dropped. The caller's arrays are never changed.
+
+    Raises
+    ------
+    DataError
+        If the matrix is not sparse, empty, damaged, or holds anything but finite numbers.
     """
     _require_sparse(matrix, name)
+    # SciPy's conversions write to wherever the indices point.
+    rows, columns, _ = triples(matrix, name)
+    require_inside(rows, columns, matrix.shape, name)
     csr = csr_array(matrix)
-    _check_columns(csr, name)
+    csr.prune()
     _check_finite(csr, name)
     if not csr.has_canonical_format:
         csr = csr_array(csr, copy=True)
@@ -44,16 +52,6 @@ def _require_sparse(matrix: Any, name: str) -> None:
         raise DataError(f"{name} has {matrix.ndim} dimension(s): expected (n_rows, n_labels)")
     if 0 in matrix.shape:
         raise DataError(f"{name} has shape {matrix.shape}: there is nothing to measure")
-
-
-def _check_columns(csr: csr_array, name: str) -> None:
-    outside = (csr.indices < 0) | (csr.indices >= csr.shape[1])
-    if outside.any():
-        entry = int(np.argmax(outside))
-        raise DataError(
-            f"{name}, row {row_of(csr, entry)}: column {csr.indices[entry]} is not one of "
-            f"the {csr.shape[1]} columns"
-        )
 
 
 def _check_finite(csr: csr_array, name: str) -> None:
