@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from collections.abc import Callable
 from math import inf
 from typing import Any
 
@@ -173,6 +174,55 @@ def test_what_is_asked_for_comes_first() -> None:
         assert precision_of(Y[fresh], found, average="micro") == pytest.approx(told, abs=0.06)
         assert before != told
         before = told
+
+
+@pytest.mark.parametrize(
+    "score", [lambda u: u, lambda u: 0.9 + 0.1 * u, lambda u: 1 - 1e-6 * (1 - u), lambda u: u**6]
+)
+@pytest.mark.parametrize("goal", [{"labels_per_row": 1}, {"least_recall": 0.25}])
+def test_goals_are_met_wherever_the_scores_lie(
+    score: Callable[[np.ndarray], np.ndarray], goal: dict[str, Any]
+) -> None:
+    rng = np.random.default_rng(0)
+    known = rng.permuted(np.where(np.arange(20) < 4, rng.random((500, 20)), 0), axis=1)
+    scores = np.where(known > 0, score(known), 0)
+    Y = (rng.random(scores.shape) < known).astype(int)
+    predicted = tune_auto(Y, scores, **goal, lower=1e-4).apply(scores)
+    if "labels_per_row" in goal:
+        assert predicted.sum() / 500 == pytest.approx(1, rel=0.1)
+    else:
+        assert recall_of(csr_array(Y), predicted, average="micro") == pytest.approx(0.25, abs=0.03)
+
+
+@settings(max_examples=50)
+@given(problems(), st.floats(0.1, 4.0), st.floats(0.0, 1.0))
+def test_goals_are_met_as_closely_as_a_single_threshold_can(
+    problem: Problem, n_labels: float, least: float
+) -> None:
+    Y, scores = problem.Y, problem.scores
+    thresholds = np.unique(scores[scores >= 0.01])
+    singles = [set_figures(Y, (scores >= at).astype(int)) for at in thresholds]
+    most = max((found.labels for found in singles), default=0.0)
+    if most < n_labels * 0.95:
+        with pytest.raises(DataError, match=r"^labels_per_row=.*: there are only .* labels per"):
+            tune_auto(Y, scores, labels_per_row=n_labels)
+    elif most > n_labels * 0.96:
+        tuned = tune_auto(Y, scores, labels_per_row=n_labels).cross_fitted
+        assert tuned is not None
+        closest = min(abs(np.log(found.labels / n_labels)) for found in singles)
+        assert abs(np.log(tuned.labels / n_labels)) < closest + 0.05
+    reached = [found for found in singles if found.recall >= least]
+    if reached:
+        tuned = tune_auto(Y, scores, least_recall=least).cross_fitted
+        assert tuned is not None
+        assert tuned.recall >= least
+        assert tuned.precision >= reached[-1].precision  # of the highest threshold
+
+
+def test_a_number_of_labels_that_no_threshold_reaches_is_refused() -> None:
+    message = r"labels_per_row=2: there are only 0.5 labels per row even at the smallest"
+    with pytest.raises(DataError, match=message):
+        tune_auto([[0, 1], [1, 0]], [[0, 0.4], [0.001, 0]], labels_per_row=2)
 
 
 def test_cross_fitting_shows_what_over_fits() -> None:

@@ -34,6 +34,9 @@ SMALLEST = 1e-4
 """A hard lower limit on thresholds: the paper's smallest candidate."""
 
 _CANDIDATES = 40
+_AROUND = 2.0 ** (np.arange(-8, 9) / 4)
+"""Multiples of the number of predictions that meets a constraint: up to a factor of four."""
+
 _TOGETHER = 4096
 """Number of labels counted together: a few megabytes for all candidates, which may fit a cache."""
 
@@ -94,7 +97,8 @@ def tune_auto(
     Raises
     ------
     DataError
-        If `Y` or `scores` cannot be used, or no threshold reaches `least_recall`.
+        If `Y` or `scores` cannot be used, or no threshold reaches `least_recall` or
+        `labels_per_row`.
     ParameterError
         If another parameter lies outside its domain.
 
@@ -112,7 +116,11 @@ def tune_auto(
     goal = Goal.of(average, labels_per_row, least_recall)
     if upper is None:
         upper = 1.0 if goal.bound else UPPER
-    pairs = _Reached(Y, scores, _candidates(lower, upper), check_zero_division(zero_division))
+    candidates = _candidates(lower, upper)
+    if goal.bound:
+        candidates = np.union1d(candidates, _around(goal, Y, scores, candidates))
+    pairs = _Reached(Y, scores, candidates, check_zero_division(zero_division))
+    goal.require_reached(pairs.figures(0), candidates[0])
     single_at, single = pairs.best_single(goal)
     curves = pairs.curves(Bands.of(frequencies, pairs.positives))
     chosen, figures = None, single
@@ -120,11 +128,6 @@ def tune_auto(
         harmless = found.macro >= single.macro and found.micro >= single.micro
         if (goal.bound or harmless) and goal.value(found) > goal.value(figures):
             chosen, figures = setting, found
-    if figures.recall < (goal.least_recall or 0.0):
-        raise DataError(
-            f"least_recall={least_recall:g}: the recall is only {figures.recall:.3g} even at the "
-            f"smallest threshold, {pairs.candidates[0]:g}"
-        )
     values, default = np.full(pairs.shape[1], pairs.candidates[single_at]), single_at
     if chosen is not None:
         (own,), (of_band,) = curves[0].thresholds([chosen])
@@ -183,6 +186,25 @@ class Goal:
     def bound(self) -> bool:
         """Whether a constraint takes precedence over the F-measure."""
         return self.labels_per_row is not None or self.least_recall is not None
+
+    def require_reached(self, found: SetFigures, threshold: float) -> None:
+        """Refuse a constraint that the smallest threshold, which has these figures, misses.
+
+        Raises
+        ------
+        DataError
+        """
+        even = f"even at the smallest threshold, {threshold:g}"
+        if self.least_recall is not None and found.recall < self.least_recall:
+            raise DataError(
+                f"least_recall={self.least_recall:g}: the recall is only {found.recall:.3g} {even}"
+            )
+        fewest = 0.0 if self.labels_per_row is None else self.labels_per_row * math.exp(-_AS_MANY)
+        if found.labels < fewest:
+            raise DataError(
+                f"labels_per_row={self.labels_per_row:g}: there are only {found.labels:.3g} labels "
+                f"per row {even}"
+            )
 
     def settings(self, strength: float) -> list[Setting]:
         """Return the settings of this strength to try."""
@@ -297,3 +319,27 @@ def _candidates(lower: float, upper: float) -> FloatArray:
     found = np.unique(np.geomspace(least, greatest, _CANDIDATES))
     found[-1] = greatest
     return np.append(found, as_default(upper)) if upper > 1 else found
+
+
+def _around(goal: Goal, Y: Any, scores: Any, candidates: FloatArray) -> FloatArray:
+    """Return scores that, as single thresholds, meet a constraint closely or miss it a little."""
+    runs, n_rows, _ = read_pairs(Y, scores)
+    parts = [(np.empty(0), np.empty(0, np.bool_))]
+    parts += [(pairs.score.astype(np.float64), pairs.truth) for pairs in runs]
+    score, truth = (np.concatenate(part) for part in zip(*parts, strict=True))
+    if goal.labels_per_row is not None:
+        wanted = goal.labels_per_row * n_rows
+    else:
+        assert goal.least_recall is not None
+        of_true = np.sort(score[truth])[::-1]
+        recalls = np.arange(1, len(of_true) + 1) / max(len(of_true), 1)
+        last = int(np.searchsorted(recalls, goal.least_recall))
+        wanted = float(np.count_nonzero(score >= of_true[last : last + 1].min(initial=1.0)))
+    values, counts = np.unique(score[score >= candidates[0]], return_counts=True)
+    if not len(values):
+        return values
+    reaching = np.cumsum(counts[::-1])
+    at = np.searchsorted(reaching, wanted * _AROUND)
+    sides = np.concatenate((at - 1, at)).clip(0, len(values) - 1)  # many scores may be equal
+    found: FloatArray = np.minimum(values[::-1][sides], candidates[-1])
+    return found
