@@ -89,6 +89,22 @@ MAX_MAGNITUDE = 1e9
 """Largest absolute value if examples are not scaled: squares must fit into 32-bit floats."""
 
 
+def within_magnitude(rows: Rows) -> Rows:
+    """Scale down rows whose values are too large for a model file, if only proportions matter.
+
+    Powers of two round nothing, so a model learns the same.
+    """
+    values = rows.values
+    if max(values.max(initial=0.0), -values.min(initial=0.0)) <= MAX_MAGNITUDE:
+        return rows
+    sizes = rows.n_features if rows.dense else np.diff(rows.indptr)
+    row_of = np.repeat(np.arange(rows.n_rows), sizes)
+    greatest = np.zeros(rows.n_rows, np.float32)
+    np.maximum.at(greatest, row_of, np.abs(values))
+    exponent = np.where(greatest > MAX_MAGNITUDE, -np.frexp(greatest)[1], 0)
+    return rows._replace(values=np.ldexp(values, exponent[row_of]))
+
+
 def require_magnitude(rows: Rows) -> None:
     """Refuse values that are too large to be learnt without scaling.
 

@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 import labelgrove
 from contract.kit import Make, checkerboard, label_sets, needs, noise, same_answers, state
-from labelgrove import ModelFileError, ModelStateError, ParameterError
+from labelgrove import DataError, ModelFileError, ModelStateError, ParameterError
 
 
 def through_file(clf: Any) -> Any:
@@ -41,6 +41,17 @@ WAYS: list[Callable[[Any], Any]] = [
         for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1)
     ),
 ]
+
+
+def check_what_can_be_learnt_can_be_stored(make: Make) -> None:
+    x, y = checkerboard(1)
+    for given in (1e12 * x,):
+        clf = make()
+        try:
+            clf.fit(given, y)
+        except DataError:
+            continue
+        assert same_answers(pickle.loads(pickle.dumps(clf)), clf, x)
 
 
 @needs("online", "sets")

@@ -14,7 +14,7 @@ from labelgrove._features import FeatureNames, check_column_names, column_names
 from labelgrove._labels import LabelRegistry
 from labelgrove._names import as_names, as_vector, place_in_list
 from labelgrove._targets import Targets, parse_targets
-from labelgrove._validation import Rows, require_same_length
+from labelgrove._validation import Rows, require_same_length, within_magnitude
 from labelgrove.models.engine._learned import KINDS, AnyLearned, Engine, Learned, suitable_rows
 from labelgrove.models.engine._records import Options
 from labelgrove.models.engine._staged import StagedEngine
@@ -179,6 +179,8 @@ def take(
         rows = suitable_rows(
             X, into.features, n_features, normalize=into.options.normalize, grow=True
         )
+        if into.options.normalize:
+            rows = within_magnitude(rows)
         targets = parse_targets(y)
         if tuple(kinds) == ("multiclass",):
             targets = _as_classes(targets)
