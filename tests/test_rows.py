@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from labelgrove import DataError
 from labelgrove._validation import check_rows
 
 
@@ -18,3 +19,10 @@ def test_a_part_is_what_is_checked_of_these_rows_alone(container: Any) -> None:
     assert part[3:] == alone[3:]
     for mine, theirs in zip(part.arrays, alone.arrays, strict=True):
         np.testing.assert_array_equal(mine, theirs)
+
+
+@pytest.mark.parametrize("container", [sp.csr_array, sp.coo_array])
+def test_more_columns_than_there_are_ids_are_refused(container: Any) -> None:
+    assert check_rows(container((1, 2**31 - 1))).n_features == 2**31 - 1
+    with pytest.raises(DataError, match="X has 2147483648 columns: expected at most 2147483647"):
+        check_rows(container((1, 2**31)))

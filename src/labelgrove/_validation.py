@@ -253,9 +253,15 @@ def _check_sparse(X: Any) -> Rows:
         raise DataError(
             f"X: Found array with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required"
         )
+    _require_width(X.shape[1])
     if X.format == "csr":
         return _check_arrays(X.indptr, X.indices, X.data, X.shape[1])
     return _from_triples(*triples(X, "X"), X.shape)
+
+
+def _require_width(n_features: int) -> None:
+    if n_features > MAX_FEATURE + 1:
+        raise DataError(f"X has {n_features} columns: expected at most {MAX_FEATURE + 1}")
 
 
 def _from_triples(rows: Any, columns: Any, values: Any, shape: tuple[int, int]) -> Rows:
@@ -279,8 +285,7 @@ def _check_arrays(indptr: Any, indices: Any, data: Any, n_features: int) -> Rows
     indptr = np.array(indptr, np.int64)  # a copy: no other thread may move the ends of rows
     ids = np.ascontiguousarray(_as_ids(indices))
     values = _as_float32(data)
-    columns = min(n_features, MAX_FEATURE + 1)
-    found = _core.check_rows(indptr, ids, values, columns)
+    found = _core.check_rows(indptr, ids, values, n_features)
     if found is None:
         return Rows(indptr, ids, values, len(indptr) - 1, n_features, False)
     fault, row, position = found
@@ -294,7 +299,8 @@ def _check_arrays(indptr: Any, indices: Any, data: Any, n_features: int) -> Rows
         raise DataError(f"X: row {row}: the row pointers of the sparse array are damaged")
     if fault == _core.RowFault.range:
         raise DataError(
-            f"X: row {row}: column {indices[position]} is out of range; expected 0 to {columns - 1}"
+            f"X: row {row}: column {indices[position]} is out of range; expected 0 to "
+            f"{n_features - 1}"
         )
     raise _not_finite(row, int(ids[position]), values[position], data[position])
 
@@ -314,8 +320,7 @@ def _check_dense(X: Any) -> Rows:
         row, column = np.argwhere(~np.isfinite(values))[0]
         raise _not_finite(int(row), int(column), values[row, column], array[row, column])
     n, d = values.shape
-    if d > MAX_FEATURE + 1:
-        raise DataError(f"X: {d} columns; at most {MAX_FEATURE + 1} are possible")
+    _require_width(d)
     ids = np.arange(d, dtype=np.uint32)
     return Rows(np.empty(0, np.int64), ids, values.reshape(-1), n, d, dense=True)
 

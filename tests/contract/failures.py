@@ -205,7 +205,7 @@ def check_shapes_must_make_sense(make: Make) -> None:
         refuses(clf, np.array([["2026-01-01"], ["NaT"]], "M8[D]"), [0, 1], "X holds dates or times")
         refuses(clf, [[10**400]], [0], "too large")
         refuses(clf, np.ma.array(X, mask=np.eye(*X.shape)), y, "masked")
-        refuses(clf, wide(2**31), [0], "column 2147483648 is out of range")
+        refuses(clf, wide(2**31), [0], "X has 2147483649 columns: expected at most 2147483647")
     clf = make().fit(X, y)
     for bad in (X[0], None, "text", X.astype(complex), np.full_like(X, np.nan), [{"a": 1.0}]):
         with pytest.raises(DataError):
