@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 import labelgrove
 from contract.kit import Make, checkerboard, label_sets, needs, noise
 from labelgrove import DataError, NotLearnedError, ParameterError
+from labelgrove.evaluation._figures import Training
 from labelgrove.metrics import f_measure
-from labelgrove.tuning import Thresholds
+from labelgrove.tuning import Thresholds, lower_bounds
 
 
 def learnt(make: Make) -> tuple[Any, Any]:
@@ -33,6 +34,30 @@ def check_each_class_has_its_own(make: Make) -> None:
     assert clf.set_thresholds(given) is clf
     assert clf.thresholds_.tolist() == given.tolist()
     assert np.array_equal(clf.predict(X).toarray() == 1, everything >= given)
+
+
+@needs("online", "sets")
+def check_priors_count_an_example_once_and_only_if_it_has_weight(make: Make) -> None:
+    X, Y = noise()
+    weights = np.tile([1.0, 0.0], len(Y))
+    twice = csr_array(vstack([X, X]))
+    each_twice = twice[np.arange(2 * len(Y)).reshape(2, -1).T.ravel()]
+    paired = [row for row in Y for _ in range(2)]
+    models = [
+        make().fit(X, Y),
+        make(passes=3).fit(X, Y),
+        make().fit(each_twice, paired, sample_weight=weights),
+        make().partial_fit(X, Y).partial_fit(X, Y, again=True),
+    ]
+    share = {label: sum(label in row for row in Y) / len(Y) for row in Y for label in row}
+    for clf in [*models, *map(copy.deepcopy, models)]:
+        priors = np.array([share[label] for label in clf.classes_.tolist()])
+        everything = [list(share)] * len(Y)
+        clf.tune_thresholds(X, everything, method="sto", c=None)
+        assert (clf.thresholds_ > lower_bounds(priors)).all()
+        training = Training.of(clf)
+        assert training is not None
+        assert training.examples == len(Y)
 
 
 @needs("sets")

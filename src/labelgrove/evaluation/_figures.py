@@ -61,7 +61,7 @@ class Training:
             return None
         # Propensities need every example once, however many passes have seen it.
         learned = getattr(getattr(model, "classifier_", model), "_learned", None)
-        once = int(seen) - int(getattr(learned, "repeated", 0))
+        once = int(seen) if learned is None else learned.n_counted
         by_label = dict(
             zip(np.asarray(model.classes_).tolist(), np.asarray(counts).tolist(), strict=True)
         )

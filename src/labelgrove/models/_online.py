@@ -313,9 +313,10 @@ def learn_run(
 
     def count(end: int) -> None:
         if again:
-            learned.repeated += end - begin
+            learned.uncounted += end - begin
         else:
             learned.count(examples.counted(begin, end))
+            learned.uncounted += examples.n_weightless(begin, end)
 
     label_indptr, ids, engine = examples.indptr, examples.ids, learned.engine
     labels = ids[label_indptr[begin] : label_indptr[end]]

@@ -123,8 +123,8 @@ def model_state(
     if about.columns is not None and about.columns.are_given:
         text, labels, separator = about.columns.text, about.columns.labels, about.columns.separator
         header["table"] = {"text": list(text), "labels": list(labels), "separator": separator}
-    if learned.repeated:
-        header["repeated"] = learned.repeated
+    if learned.uncounted:
+        header["repeated"] = learned.uncounted
     if learned.compaction is not None:
         header["compact"] = learned.compaction.to_dict()
     tuned, thresholds = thresholds_state(learned, for_prediction=for_prediction)
@@ -217,7 +217,7 @@ def learned_from_file(
         n_columns=_natural(header, "columns"),
         n_features=_natural(header, "features"),
         counts=counts,
-        repeated=_repeated(header, int(counters[1])),
+        uncounted=_uncounted(header, int(counters[1])),
         dense=header.get("dense_targets") is True,
         column_names=_column_names(header, arrays),
         compaction=None if compaction is None else CompactionReport.from_dict(compaction),
@@ -313,7 +313,7 @@ def columns_from(header: Mapping[str, Any]) -> Columns | None:
     raise ModelFileError("the header's 'table' must name columns of texts and labels")
 
 
-def _repeated(header: Mapping[str, Any], seen: int) -> int:
+def _uncounted(header: Mapping[str, Any], seen: int) -> int:
     value = header.get("repeated", 0)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= seen:
         raise ModelFileError("the header's 'repeated' must be a number of examples seen")

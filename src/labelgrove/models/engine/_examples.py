@@ -103,6 +103,10 @@ class Examples:
             return labels
         return labels[np.repeat(self.weights[begin:end] > 0, np.diff(self.indptr[begin : end + 1]))]
 
+    def n_weightless(self, begin: int, end: int) -> int:
+        """Return the number of rows of weight 0 from ``begin`` to ``end``."""
+        return 0 if self.weights is None else int(np.count_nonzero(self.weights[begin:end] == 0))
+
 
 @dataclass(frozen=True)
 class Start(Generic[MakeT_co]):

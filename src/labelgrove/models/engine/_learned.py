@@ -184,9 +184,9 @@ class Learned(Generic[OptionsT_co, EngineT_co]):
         Number of columns of X seen so far.
     counts : ndarray of int64
         Number of examples by label id; may be longer than the number of labels.
-    repeated : int
-        How many of the examples that the engine has seen had been learnt before, and are not
-        counted again.
+    uncounted : int
+        How many of the examples that the engine has seen are not in `counts`: those learnt before,
+        and those of weight 0.
     dense : bool
         Whether the indicator was a dense array; if so, results are dense too.
     column_names : ndarray of object (str), or None
@@ -207,7 +207,7 @@ class Learned(Generic[OptionsT_co, EngineT_co]):
     n_columns: int
     n_features: int
     counts: npt.NDArray[np.int64]
-    repeated: int = 0
+    uncounted: int = 0
     dense: bool = False
     column_names: npt.NDArray[Any] | None = None
     tuned: Thresholds | None = None
@@ -223,6 +223,11 @@ class Learned(Generic[OptionsT_co, EngineT_co]):
             features=copy.deepcopy(self.features),
             counts=self.counts.copy(),
         )
+
+    @property
+    def n_counted(self) -> int:
+        """Number of the examples whose labels are counted."""
+        return int(self.engine.examples_seen) - self.uncounted
 
     def columns(self) -> tuple[npt.NDArray[np.integer[Any]], int]:
         """Return the column of every label id in results, and the number of columns."""

@@ -209,7 +209,7 @@ def tuning_of(model: LabelClassifier, method: str, **options: Any) -> HeldOutTun
                 "this model has learnt multi-class targets, for which predict returns the best "
                 "class; thresholds are for multi-label targets"
             )
-        counts, n_examples = learned.label_counts(), learned.engine.examples_seen
+        counts, n_examples = learned.label_counts(), learned.n_counted
     return HeldOutTuning(method, counts, n_examples, **options)
 
 
