@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import vstack
+from sklearn.base import clone
 
 from contract.kit import checkerboard, noise, same_answers, state
 from labelgrove import (
@@ -132,3 +135,27 @@ def test_seeds_of_a_grove_differ() -> None:
     indptr, ids = np.arange(len(y) + 1), np.arange(12, dtype=np.uint32)
     trees = plan.build(rows, indptr, ids, model._learned.labels)  # type: ignore[union-attr]
     assert len({tuple(tree.labels.items()) for tree in trees}) == 3
+
+
+@pytest.mark.parametrize("size", [0.4, 50])
+def test_rows_of_weight_0_are_not_in_the_sample(size: float) -> None:
+    X, Y = noise(n=120)
+    clf = OnlinePLTClassifier(warm_start_size=size, **SMALL)
+    between = vstack([X[:, ::-1], X]).tocsr()[np.arange(240).reshape(2, -1).T.ravel()]
+    paired = [row for row in Y for _ in range(2)]
+    ignoring = clone(clf).fit(between, paired, sample_weight=np.tile([0.0, 1.0], 120))
+    without = clone(clf).fit(X, Y)
+    assert ignoring.tree_ == without.tree_
+    assert same_answers(ignoring, without, X)
+
+
+def test_a_label_of_rows_of_weight_0_alone_is_learnt_later() -> None:
+    X, Y = noise(n=60)
+    weights = np.array([0.0] + [1.0] * 60)
+    clf = OnlinePLTClassifier(warm_start_size=1.0, **SMALL)
+    clf.fit(vstack([X[:1], X]), [["first of all"], *Y], sample_weight=weights)
+    assert "first of all" in clf.classes_
+    assert state(copy.deepcopy(clf)) == state(clf)
+    clf.partial_fit(X, [["first of all"]] * 60)
+    assert state(copy.deepcopy(clf)) == state(clf)
+    assert clf.predict_topk(X, 1)[0].tolist() == [["first of all"]] * 60

@@ -9,6 +9,8 @@ from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
 from labelgrove import _core
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._features import FeatureNames
@@ -74,8 +76,8 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         five features on average. An explicit value applies to every node.
     warm_start_size : float or int, optional
         OPLT-W: :meth:`fit` builds a balanced k-means tree over the labels of the first examples,
-        given as a share (a float up to 1) or a number, then learns all examples in order. Later
-        labels extend the tree.
+        given as a share (a float up to 1) or a number of those with a weight above 0, then learns
+        all examples in order. Later labels extend the tree.
     n_trees : int
         Number of trees, whose probabilities are averaged. They differ in their random choices;
         with "best-greedy", all trees but the first insert new labels at random.
@@ -259,6 +261,8 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
             return _core.OnlinePlt.on_trees(options.to_dict(), trees, len(names))
         if self.warm_start_size is None or examples is None:
             return _core.OnlinePlt(options.to_dict())
+        if examples.weights is not None:
+            examples = examples.at(np.flatnonzero(examples.weights))
         size, n_rows = self.warm_start_size, examples.rows.n_rows
         n = int(size) if isinstance(size, Integral) else math.ceil(size * n_rows)
         return start_on_sample(
