@@ -56,6 +56,18 @@ def test_curve_shows_every_bin_and_all_pairs() -> None:
     assert curve.frequency[0] == 1.0  # relevant but not among the estimates
 
 
+@pytest.mark.parametrize("n_bins", [3, 49, 100, 1000])
+def test_an_edge_is_the_last_number_of_its_bin(n_bins: int) -> None:
+    edges = np.linspace(0, 1, n_bins + 1)[1:]
+    for estimates in (edges, np.nextafter(edges[:-1], 1)):
+        P = csr_array(estimates[np.newaxis])
+        curve = reliability_curve(csr_array(P.shape), P, n_bins=n_bins)
+        bins = np.flatnonzero(curve.count)
+        assert (curve.count[bins] == 1).all()
+        assert (curve.edges[bins] < estimates).all()
+        assert (estimates <= curve.edges[bins + 1]).all()
+
+
 def test_rounding_above_one_is_forgiven() -> None:
     barely = csr_array(np.array([[np.nextafter(np.float32(1), np.float32(2))]]))
     assert expected_calibration_error(csr_array([[1]]), barely) == 0.0

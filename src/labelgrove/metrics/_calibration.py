@@ -141,8 +141,8 @@ class _Binned:
         self._n_bins = n_bins
         self._rows = rows_of(estimates)
         self._probability = np.minimum(estimates.data.astype(np.float64), 1.0)
-        in_bins = np.ceil(self._probability * n_bins).astype(np.int64) - 1
-        self._bin = np.maximum(in_bins, 0)
+        self._edges = np.linspace(0.0, 1.0, n_bins + 1)
+        self._bin = np.maximum(np.searchsorted(self._edges, self._probability) - 1, 0)
         self._relevant = contains(truth, self._rows, estimates.indices).astype(np.float64)
         self._absent = np.zeros((2, self.n_rows))  # per row: pairs without estimate; relevant ones
         if pairs == "all":
@@ -170,5 +170,4 @@ class _Binned:
     def curve(self) -> ReliabilityCurve:
         count, probability, relevant = self.sums(None)
         size = np.where(count > 0, count, np.nan)
-        edges = np.linspace(0.0, 1.0, self._n_bins + 1)
-        return ReliabilityCurve(edges, count, probability / size, relevant / size)
+        return ReliabilityCurve(self._edges, count, probability / size, relevant / size)
