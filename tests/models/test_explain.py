@@ -253,3 +253,13 @@ def test_a_series_is_a_row() -> None:
     assert named.explain(frame.iloc[0]) == named.explain(frame.iloc[:1])
     with pytest.raises(DataError, match="order"):
         named.explain(frame.iloc[0][["b", "a"]])
+
+
+def test_features_of_one_name_may_cancel_out() -> None:
+    clf = OnlinePLTClassifier().fit([[1, -1], [-0.5, 1]] * 20, [["a"], ["b"]] * 20)
+    named = clf.explain([[1, -1]], "a", feature_names={0: ["x"], 1: ["x"]}).labels[0].path[-1]
+    (x,) = named.contributions
+    assert (x.feature, x.value, x.weight) == ("x", 0, 0)
+    apart = clf.explain([[1, -1]], "a").labels[0].path[-1]
+    assert x.contribution == pytest.approx(sum(one.contribution for one in apart.contributions))
+    assert x.contribution != 0

@@ -122,7 +122,7 @@ def _weighed(
         Contribution(
             feature=named.names[j],
             value=float(values[j]),
-            weight=float(added[j] / values[j]),
+            weight=float(added[j] / values[j]) if values[j] else 0.0,
             contribution=float(added[j]),
         )
         for j in order[:top].tolist()

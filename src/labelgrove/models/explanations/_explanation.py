@@ -22,9 +22,9 @@ class Contribution:
     value : float
         Its value in the example, scaled as the model scales it.
     weight : float
-        Its weight in the margin.
+        Its weight in the margin; 0 if features that share the name have values that cancel out.
     contribution : float
-        ``value * weight``.
+        ``value * weight``, summed over the features that share the name.
     """
 
     feature: str | int
