@@ -262,6 +262,7 @@ REFUSED = [
     (np.array([["a", "b"]]), "Y is a 2-D array of <U1: .*Y.tolist()"),
     (np.array([[1j, 0]]), "Y is a 2-D array of complex128"),
     (np.ma.masked_array([1, 2], [False, True]), "Y has masked entries"),
+    ([[3], np.ma.masked_array([1, 2], [False, True])], "Y, row 1: an array with masked entries"),
     (sp.csr_array([[0, 2]]), "Y, row 0, column 1: 2, expected 0 or 1"),
     (sp.csc_array([[0, 1], [0.5, 0]]), "Y, row 1, column 0: 0.5, expected 0 or 1"),
     (sp.coo_array([[0, 1], [np.nan, 0]]), "Y, row 1, column 0: nan, expected 0 or 1"),

@@ -305,6 +305,8 @@ def _as_list(entry: Any, row: int) -> Sequence[Any]:
         return entry
     if isinstance(entry, Sequence | Set):
         return list(entry)
+    if np.ma.is_masked(entry):
+        raise DataError(f"Y, row {row}: an array with masked entries, expected labels alone")
     array = np.asarray(entry)
     if array.ndim != 1:
         raise DataError(f"Y, row {row}: an array of {array.ndim} dimensions, expected one")
