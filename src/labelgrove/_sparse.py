@@ -56,6 +56,15 @@ def triples(matrix: Any, what: str) -> tuple[npt.NDArray[Any], npt.NDArray[Any],
     return coo.row, coo.col, coo.data
 
 
+def places_of(
+    indptr: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the row ends of a selection of rows, and the positions of their entries."""
+    sizes = np.diff(indptr)[rows]
+    ends = np.concatenate([[0], np.cumsum(sizes)])
+    return ends, np.arange(ends[-1]) + np.repeat(indptr[rows] - ends[:-1], sizes)
+
+
 def require_inside(
     rows: npt.NDArray[Any], columns: npt.NDArray[Any], shape: tuple[int, int], what: str
 ) -> None:

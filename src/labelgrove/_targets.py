@@ -16,7 +16,7 @@ from sklearn.exceptions import DataConversionWarning
 
 from labelgrove._errors import DataError
 from labelgrove._names import Names, as_names, label_type, object_array, place_in_rows
-from labelgrove._sparse import dense_indicator, sparse_indicator
+from labelgrove._sparse import dense_indicator, places_of, sparse_indicator
 
 TargetKind = Literal["multiclass", "multilabel", "indicator"]
 
@@ -111,7 +111,8 @@ class LabelRows(Sequence[tuple[Any, ...]]):
         if isinstance(place, slice):
             start, stop, step = place.indices(len(self))
             if step != 1:
-                raise ValueError(f"rows {place}: expected consecutive rows")
+                ends, places = places_of(self.indptr, np.arange(start, stop, step))
+                return LabelRows(ends, self.ids[places], self.names)
             low, high = self.indptr[start], self.indptr[max(start, stop)]
             ends = self.indptr[start : max(start, stop) + 1] - low
             return LabelRows(ends, self.ids[low:high], self.names)

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.linear_model import SGDClassifier
 
 from cluster.kit import limited_descriptors, limited_files
 from fuzz.extremes import examples as n_examples
@@ -108,11 +109,12 @@ def test_texts_come_back_as_the_files_have_them(files: Any) -> None:
         assert read_examples(folder / "out").text == [text for text, _ in rows]
 
 
-def test_nothing_is_copied_on_the_way_in(two: list[Path], tmp_path: Path) -> None:
+def test_only_row_ends_are_copied_on_the_way_in(two: list[Path], tmp_path: Path) -> None:
     X = convert(two, tmp_path / "out").X
     assert X is not None
-    for array in (X.indptr, X.indices, X.data):
+    for array in (X.indices, X.data):
         assert isinstance(array.base, np.memmap) and not array.flags.writeable
+    assert not X.indptr.flags.writeable
 
 
 def test_models_learn_from_it_what_they_learn_from_the_files(tmp_path: Path) -> None:
@@ -389,8 +391,25 @@ def test_rows_of_labels_are_sequences(two: list[Path], tmp_path: Path) -> None:
     assert list(labels[1:3]) == [(1,), (9,)] and list(labels[3:1]) == []
     with pytest.raises(IndexError):
         labels[4]
-    with pytest.raises(ValueError, match="consecutive rows"):
-        labels[::2]
+    rows = list(labels)
+    for step in (-3, -1, 2, 3):
+        for start in (None, 0, 1, 3, -1):
+            assert list(labels[start::step]) == rows[start::step]
+    assert list(labels[::2][::-1]) == rows[::2][::-1]
+
+
+def test_features_are_a_sound_sparse_array(two: list[Path], tmp_path: Path) -> None:
+    examples = convert(two, tmp_path / "out")
+    X = examples.X
+    assert X is not None
+    assert X.indptr.dtype == X.indices.dtype == np.int32
+    dense = X.toarray()
+    assert np.array_equal(X[::2].toarray(), dense[::2])
+    assert np.array_equal(X.tocoo().toarray(), dense)
+    assert np.array_equal(np.stack(X.nonzero()), np.stack(np.nonzero(dense)))
+    assert str(X)
+    SGDClassifier().fit(X, [row[0] for row in examples.labels])
+    assert PLTClassifier().fit(X[::2], examples.labels[::2]).n_classes_
 
 
 # --- damage --------------------------------------------------------------------------------------

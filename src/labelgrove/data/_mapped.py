@@ -282,9 +282,16 @@ def _mapped(folder: str, name: str, length: int, checksum: int, verify: bool) ->
 
 
 def csr_over(arrays: Sequence[NDArray[Any]], width: int) -> csr_array:
-    """Build CSR over these arrays as they are: SciPy would convert ids and row ends to one type."""
+    """Build CSR over these arrays, of which only the row ends are copied, to the ids' type.
+
+    If 32 bits do not suffice for the row ends, the types differ, since a copy of the ids might not
+    fit into memory; most of SciPy cannot use such an array.
+    """
     X = csr_array((len(arrays[0]) - 1, width), dtype=np.float32)
     X.indptr, X.indices, X.data = arrays
+    if X.indptr[-1] <= np.iinfo(np.int32).max:
+        X.indptr = X.indptr.astype(np.int32)
+        X.indptr.flags.writeable = False  # as the other arrays
     X.has_sorted_indices = X.has_canonical_format = True
     return X
 

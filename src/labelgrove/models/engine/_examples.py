@@ -13,6 +13,7 @@ from labelgrove._errors import DataError
 from labelgrove._features import FeatureNames, check_column_names, column_names
 from labelgrove._labels import LabelRegistry
 from labelgrove._names import as_names, as_vector, place_in_list
+from labelgrove._sparse import places_of
 from labelgrove._targets import Targets, parse_targets
 from labelgrove._validation import Rows, require_same_length, within_magnitude
 from labelgrove.models.engine._learned import KINDS, AnyLearned, Engine, Learned, suitable_rows
@@ -83,10 +84,10 @@ class Examples:
             values = all_rows.values.reshape(-1, width)[rows].reshape(-1)
             taken = all_rows._replace(values=values, n_rows=len(rows))
         else:
-            ends, places = _places(all_rows.indptr, rows)
+            ends, places = places_of(all_rows.indptr, rows)
             arrays = ends, all_rows.ids[places], all_rows.values[places]
             taken = Rows(*arrays, len(rows), all_rows.n_features, dense=False)
-        indptr, places = _places(self.indptr, rows)
+        indptr, places = places_of(self.indptr, rows)
         return replace(
             self,
             rows=taken,
@@ -228,15 +229,6 @@ def _require_columns(labels: LabelRegistry, n_columns: int) -> None:
             f"y has {n_columns} columns, but the given tree has the label {outside[0]}; expected "
             "the number of a column for every label of the tree"
         )
-
-
-def _places(
-    indptr: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the row ends of a selection of rows, and the positions of their entries."""
-    sizes = np.diff(indptr)[rows]
-    ends = np.concatenate([[0], np.cumsum(sizes)])
-    return ends, np.arange(ends[-1]) + np.repeat(indptr[rows] - ends[:-1], sizes)
 
 
 def _as_classes(targets: Targets) -> Targets:
