@@ -31,6 +31,18 @@ def _all_metrics(Y: csr_array, P: csr_array, q: np.ndarray, interval: Bootstrap 
     return found
 
 
+def test_a_value_that_is_infinite_on_some_resamples_is_not_centred() -> None:
+    y = ["a", "b", "c"] * 4
+    p = ["b", *y[1:]]
+    found = [
+        metrics.entropy_reduction(y, p, interval=Bootstrap(n_resamples=300, method=method)).interval
+        for method in ("percentile", "centred")
+    ]
+    assert found[0] is not None
+    assert 0 < found[0][0] < found[0][1] < np.inf
+    assert found[1] == found[0]
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_a_resample_is_the_metric_of_the_rows_drawn(seed: int) -> None:
     Y, P, q = _data()

@@ -73,9 +73,9 @@ class Bootstrap:
         Seed; the same seed gives the same interval.
     method : {"percentile", "centred"}, default="percentile"
         "percentile": the quantiles of the resampled values. "centred": the same, shifted so that
-        the mean of the resampled values equals the metric (a share stays within 0 and 1). Use
-        "centred" for macro averages: many resamples lack the rare labels, which biases their
-        values.
+        the mean of the resampled values equals the metric (a share stays within 0 and 1), unless
+        the mean is infinite. Use "centred" for macro averages: many resamples lack the rare
+        labels, which biases their values.
 
     Raises
     ------
@@ -125,8 +125,8 @@ def estimate(finish: Finish, n_rows: int, interval: Interval) -> Score:
     tail = (1.0 - how.level) / 2.0
     # Do not interpolate: entropy reduction may be infinite.
     low, high = np.quantile(values, (tail, 1.0 - tail), method="inverted_cdf")
-    if how.method == "centred":
-        shift = value - float(values.mean())
+    # Nothing can be centred on an infinite mean.
+    if how.method == "centred" and math.isfinite(shift := value - float(values.mean())):
         low, high = low + shift, high + shift
         if values.min() >= 0 and values.max() <= 1:  # a share
             low, high = max(low, 0.0), min(high, 1.0)
