@@ -36,6 +36,7 @@ from labelgrove import (
     TextClassifier,
     distributed,
 )
+from labelgrove.data import Columns
 from labelgrove.data._mapped import Writer, open_arrays, open_dataset
 from labelgrove.distributed import _fit, _plan, _tasks
 from labelgrove.models import _plt_options
@@ -94,6 +95,7 @@ def test_the_bytes_are_those_of_memory_for_texts(
     monkeypatch.setattr(_settings, "_FIRST_DOCUMENTS", 100)
     dataset = written_texts(tmp_path / "texts", 300)
     model = TextClassifier(PLTClassifier(arity=3, max_leaf_size=4), text)
+    model.set_params(vocabulary=Vocabulary([]), columns=Columns(("title",), ("codes",)))
     expected = in_memory(clone(model), dataset, tmp_path / "memory.lg")
     shares: list[float] = []
     with ThreadPoolExecutor(2) as executor:

@@ -24,7 +24,7 @@ from labelgrove._parameters import byte_count, thread_count
 from labelgrove._unfinished import Unfinished
 from labelgrove._version import __version__
 from labelgrove._workers import broken_pools_explained
-from labelgrove.data import open_dataset
+from labelgrove.data import Columns, open_dataset
 from labelgrove.data._mapped import Dataset, open_arrays
 from labelgrove.distributed._executors import TRIES, Lost, resolved
 from labelgrove.distributed._plan import plan_units
@@ -146,13 +146,13 @@ def fit(
     ...     print(model.predict_topk([[0] * 9 + [1]], k=1)[0])
     [[1]]
     """
-    learner, front = _parts(model)
+    learner, front, columns = _parts(model)
     memory = byte_count("memory", memory, LEAST_MEMORY)
     target = Path(os.fsdecode(output)).absolute()
     if target.exists() and not target.is_file():
         raise ModelFileError(f"{target}: a model can only replace a regular file")
     source = open_dataset(dataset)
-    run = _Run(learner, front, source, target, memory, executor, progress)
+    run = _Run(learner, front, columns, source, target, memory, executor, progress)
     with held_back() as interrupts:
         run_watched(run.finish, interrupts, run.stop)
     return load(target, n_jobs=learner.n_jobs)  # type: ignore[no-any-return]
@@ -165,13 +165,14 @@ class _Run:
         self,
         model: PLTClassifier,
         front: TextFeatures | None,
+        columns: Columns | None,
         dataset: Dataset,
         target: Path,
         memory: int,
         executor: Any,
         progress: Tell | None,
     ) -> None:
-        self._model, self._front = model, front
+        self._model, self._front, self._columns = model, front, columns
         self._dataset, self._target = dataset, target
         self._options, self._plan, self._labels = model._checked()
         _check(model, self._options, front, dataset)
@@ -369,7 +370,8 @@ class _Run:
         if job.text is None:
             self._model.save(self._target)
         else:
-            text_classifier(self._model, front_end(job)).save(self._target)
+            whole = text_classifier(self._model, front_end(job), columns=self._columns)
+            whole.save(self._target)
         self._model._learned = None  # it maps files that are about to be deleted
 
     # --- running tasks -----------------------------------------------------------------------
@@ -437,12 +439,12 @@ def _ranges(sizes: npt.NDArray[np.int64], most: int) -> list[tuple[int, int]]:
     return list(zip(begins, [*begins[1:], len(sizes)], strict=True))
 
 
-def _parts(model: Model) -> tuple[PLTClassifier, TextFeatures | None]:
-    """Return a classifier and a front end that have learnt nothing."""
+def _parts(model: Model) -> tuple[PLTClassifier, TextFeatures | None, Columns | None]:
+    """Return a classifier and a front end that have learnt nothing, and the columns of texts."""
     if isinstance(model, PLTClassifier):
         learner = clone(model)
         learner.vocabulary_ = model.vocabulary_
-        return learner, None
+        return learner, None, None
     if not isinstance(model, TextClassifier):
         raise ParameterError(
             f"model is a {type(model).__name__}; expected a PLTClassifier, or a TextClassifier"
@@ -462,7 +464,7 @@ def _parts(model: Model) -> tuple[PLTClassifier, TextFeatures | None]:
             f"names={model.names!r} needs all texts in memory; expected None for texts that are "
             "learnt in pieces"
         )
-    return learner, front
+    return learner, front, model.columns
 
 
 def _check(
