@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ _FORMATS = {".nt": "nt", ".ttl": "turtle"}
 ENDINGS = tuple(_FORMATS)
 
 #: Base for relative IRIs, by which they are detected.
-BASE = "http://relative.invalid/"
+_BASE = "http://relative.invalid/"
 
 _BAD_SYNTAX = re.compile(r"Bad syntax \((.*?)\) at \^", re.DOTALL)
 
@@ -50,7 +51,7 @@ def read_graph(path: str | PathLike[str], purpose: str) -> tuple[Any, Any]:
     graph = rdflib.Graph()
     try:
         # Pass bytes, never a name: rdflib would fetch a name that looks like a URL.
-        graph.parse(data=content, format=_FORMATS[ending], publicID=BASE)
+        graph.parse(data=content, format=_FORMATS[ending], publicID=_BASE)
     except MemoryError:
         raise
     except Exception as error:  # rdflib's parsers may raise anything
@@ -64,3 +65,20 @@ def read_graph(path: str | PathLike[str], purpose: str) -> tuple[Any, Any]:
             path, line, f"expected RDF in the format {_FORMATS[ending]}: {message:.200}"
         ) from error
     return graph, rdflib.namespace
+
+
+def require_absolute(path: str | PathLike[str], iris: Iterable[str]) -> None:
+    """Refuse a file with relative IRIs and no base for them.
+
+    Raises
+    ------
+    FileFormatError
+    """
+    for iri in iris:
+        if iri.startswith(_BASE):
+            raise FileFormatError(
+                path,
+                None,
+                f"the IRI of {iri[len(_BASE) :]!r:.80} is relative, and the file names no base; "
+                "expected absolute ones",
+            )

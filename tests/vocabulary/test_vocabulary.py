@@ -158,6 +158,15 @@ def test_skos(tmp_path: Path) -> None:
     assert read_vocabulary(tmp_path / "a.ttl", "fi").name(base + "b") == "kala"
 
 
+@pytest.mark.parametrize("line", ["<c> a skos:Concept .", ":b skos:broader <c> ."])
+def test_relative_iris_of_skos_need_a_base(tmp_path: Path, line: str) -> None:
+    pytest.importorskip("rdflib")
+    with pytest.raises(FileFormatError, match=r"a\.ttl: the IRI of 'c' is relative, and the file"):
+        read_vocabulary(written(tmp_path, "a.ttl", SKOS + line))
+    based = "@base <http://example.org/> ." + SKOS + line
+    assert read_vocabulary(written(tmp_path, "b.ttl", based)) is not None
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._optional import optional
-from labelgrove._skos import BASE, read_graph
+from labelgrove._skos import read_graph, require_absolute
 from labelgrove.trees._hierarchy import SeveralParents, hierarchy_tree
 from labelgrove.trees._label_tree import LabelTree
 
@@ -52,7 +52,7 @@ def skos_tree(
     MissingDependencyError
         rdflib is not installed.
     FileFormatError
-        The file is malformed.
+        The file is malformed, or names no base for a relative IRI.
     DataError
         There is a cycle or a concept with two broader ones (the message names them), or a concept
         has no IRI or no unique name.
@@ -72,6 +72,7 @@ def skos_tree(
     graph, names_of = read_graph(path, "skos_tree")
     skos = names_of.SKOS
     pairs = _pairs(graph, skos)
+    require_absolute(path, sorted({iri for pair in pairs for iri in pair} - {None}))
     if names != "iri":
         called = _called(graph, skos[names], {iri for pair in pairs for iri in pair}, language)
         pairs = [(called.get(broader), called[narrower]) for broader, narrower in pairs]
@@ -92,11 +93,6 @@ def _pairs(graph: Any, skos: Any) -> list[tuple[Any, Any]]:
     for concept in related | concepts:
         if not isinstance(concept, rdflib.URIRef):
             raise DataError(f"thesaurus: concept {str(concept)!r:.80} has no IRI; expected one")
-        if concept.startswith(BASE):
-            raise DataError(
-                f"thesaurus: the IRI of {concept[len(BASE) :]!r:.80} is relative, and the file "
-                "names no base; expected absolute ones"
-            )
     alone = [(None, concept) for concept in sorted(concepts - related)]
     return [*sorted(pairs), *alone]
 

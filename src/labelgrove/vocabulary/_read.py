@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from labelgrove._errors import FileFormatError, ParameterError
-from labelgrove._skos import ENDINGS, read_graph
+from labelgrove._skos import ENDINGS, read_graph, require_absolute
 from labelgrove.data._annif import uri_in
 from labelgrove.data._columns import kind_of
 from labelgrove.data._csv import decoded_lines
@@ -61,7 +61,8 @@ def read_vocabulary(
     OSError
         If the file cannot be opened.
     FileFormatError
-        If a line is malformed, an id occurs twice, or there are no concepts.
+        If a line is malformed, an id occurs twice, there are no concepts, or an IRI is relative
+        and the file names no base.
     ParameterError
         If the extension of the file is unknown.
     MissingDependencyError
@@ -241,6 +242,7 @@ def _skos(path: str) -> Iterator[Row]:
     concepts = set(graph.subjects(names.RDF.type, skos.Concept))
     concepts |= set(graph.subjects(skos.prefLabel))
     concepts = {concept for concept in concepts - deprecated if isinstance(concept, iri)}
+    require_absolute(path, sorted(concepts | set(graph.objects(None, skos.broader))))
     for number, concept in enumerate(sorted(concepts), 1):
         preferred: dict[str, str] = {}
         for name in sorted(graph.objects(concept, skos.prefLabel)):
