@@ -177,6 +177,18 @@ def check_a_column_of_zeros_is_a_class_that_nothing_has(make: Make) -> None:
     assert 4 not in clf.predict_topk(X, 9)[0]
 
 
+def check_what_can_be_learnt_can_be_scored(make: Make) -> None:
+    X, y = checkerboard(1)
+    clf = make()
+    for form in (y, [[label] for label in y], sp.csr_array(np.eye(12, dtype=int)[y])):
+        try:
+            clf.fit(X, form)
+        except DataError:
+            assert "sets" not in make.kind.traits
+        else:
+            assert clf.score(X, form) == np.mean(clf.predict_topk(X, 1)[0].ravel() == y)
+
+
 @needs("online", "sets")
 def check_targets_stay_of_one_kind(make: Make) -> None:
     X, y = checkerboard(2)

@@ -35,6 +35,7 @@ from labelgrove.models.engine._learned import (
     KINDS,
     AnyLearned,
     known,
+    of_kinds,
 )
 from labelgrove.models.engine._predicting import (
     SearchStats,
@@ -292,7 +293,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
             As for :meth:`predict_topk`; also if y or sample_weight cannot be used.
         """
         known(self._learned)
-        targets = parse_targets(y)
+        targets = of_kinds(self._kinds, parse_targets(y))
         with self._guard.reading():
             learned = known(self._learned)
             rows = learned.check_rows(X)

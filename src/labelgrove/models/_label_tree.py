@@ -108,7 +108,9 @@ class LabelTreeClassifier(LabelClassifier):
             raise ParameterError("found only one of X and y; expected both or neither")
         measure = None
         if X is not None:
-            measure = partial(precision_at, X=X, y=y, places=PLACES, n_jobs=self.n_jobs)
+            measure = partial(
+                precision_at, X=X, y=y, kinds=self._kinds, places=PLACES, n_jobs=self.n_jobs
+            )
         with self._guard.reading():
             learned = known(self._learned)
             compacted = compact_copy(

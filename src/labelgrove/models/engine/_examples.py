@@ -16,7 +16,14 @@ from labelgrove._names import as_names, as_vector, place_in_list
 from labelgrove._sparse import places_of
 from labelgrove._targets import Targets, parse_targets
 from labelgrove._validation import Rows, require_same_length, within_magnitude
-from labelgrove.models.engine._learned import KINDS, AnyLearned, Engine, Learned, suitable_rows
+from labelgrove.models.engine._learned import (
+    KINDS,
+    AnyLearned,
+    Engine,
+    Learned,
+    of_kinds,
+    suitable_rows,
+)
 from labelgrove.models.engine._records import Options
 from labelgrove.models.engine._staged import StagedEngine
 from labelgrove.tuning._second_stage import SecondStage
@@ -186,9 +193,7 @@ def take(
         )
         if into.options.normalize:
             rows = within_magnitude(rows)
-        targets = parse_targets(y)
-        if tuple(kinds) == ("multiclass",):
-            targets = _as_classes(targets)
+        targets = of_kinds(kinds, parse_targets(y))
         if targets.kind not in kinds:
             raise DataError(f"y: {targets.kind} targets; expected {' or '.join(kinds)} ones")
         require_same_length(rows, targets.n_rows)
@@ -229,20 +234,6 @@ def _require_columns(labels: LabelRegistry, n_columns: int) -> None:
             f"y has {n_columns} columns, but the given tree has the label {outside[0]}; expected "
             "the number of a column for every label of the tree"
         )
-
-
-def _as_classes(targets: Targets) -> Targets:
-    """Convert collections of one label each, as read from files, to classes."""
-    if targets.kind != "multilabel":
-        return targets
-    sizes = np.diff(targets.indptr)
-    if (sizes != 1).any():
-        row = int(np.argmax(sizes != 1))
-        raise DataError(
-            f"y: row {row} has {sizes[row]} labels; expected one class in every row (other "
-            "estimators support multilabel targets)"
-        )
-    return replace(targets, kind="multiclass")
 
 
 def _announced(classes: Any, targets: Targets, learned: AnyLearned | None) -> npt.NDArray[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -340,6 +340,20 @@ def known(learned: LearnedT | None) -> LearnedT:
             "this model has not learnt from any example yet; call fit or partial_fit first"
         )
     return learned
+
+
+def of_kinds(kinds: Collection[str], targets: Targets) -> Targets:
+    """Convert collections of one label each, as read from files, if only classes are learnt."""
+    if tuple(kinds) != ("multiclass",) or targets.kind != "multilabel":
+        return targets
+    sizes = np.diff(targets.indptr)
+    if (sizes != 1).any():
+        row = int(np.argmax(sizes != 1))
+        raise DataError(
+            f"y: row {row} has {sizes[row]} labels; expected one class in every row (other "
+            "estimators support multilabel targets)"
+        )
+    return replace(targets, kind="multiclass")
 
 
 def suitable_rows(

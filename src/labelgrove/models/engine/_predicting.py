@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
@@ -16,7 +16,7 @@ from labelgrove._parameters import integer, thread_count
 from labelgrove._sparse import csr_of
 from labelgrove._targets import Targets, parse_targets
 from labelgrove._validation import Rows, require_same_length
-from labelgrove.models.engine._learned import MISSING, AnyLearned
+from labelgrove.models.engine._learned import MISSING, AnyLearned, of_kinds
 from labelgrove.models.engine._staged import first_stage, keeps_ranking
 from labelgrove.models.engine._tuned import tuned_scope
 
@@ -210,10 +210,15 @@ def right_among_best(
 
 
 def precision_at(
-    learned: AnyLearned, X: Any, y: Any, places: tuple[int, ...], n_jobs: int | None
+    learned: AnyLearned,
+    X: Any,
+    y: Any,
+    kinds: Collection[str],
+    places: tuple[int, ...],
+    n_jobs: int | None,
 ) -> tuple[float, ...]:
     """Return P@k for every k in ``places``, rounded; unknown labels count as not predicted."""
-    targets = parse_targets(y)
+    targets = of_kinds(kinds, parse_targets(y))
     _, right = right_among_best(learned, learned.check_rows(X), targets, max(places), n_jobs)
     hits = [right[:, :k].sum() / (k * max(targets.n_rows, 1)) for k in places]
     return tuple(round(float(share), _DIGITS) for share in hits)
