@@ -42,8 +42,30 @@ def test_a_model_for_prediction_tells_less(run: Any, classes: Path, tmp_path: Pa
     assert "entropy" not in json.loads(run("info", model, "--json").stdout)
 
 
-def test_sets_of_labels_are_refused(run: Any, tmp_path: Path) -> None:
-    path = tmp_path / "sets.txt"
-    path.write_text("2 2 2\n0 0:1\n0,1 1:1\n")
-    result = run("train", path, "--algorithm", "lomtree", "-o", tmp_path / "no.lg", status=1)
-    assert "sets.txt:3: found 2 labels" in result.stderr
+COMPETING = "--algorithm", "plt", "--set", "link=softmax"
+
+
+@pytest.mark.parametrize("options", [("--algorithm", "lomtree"), COMPETING])
+@pytest.mark.parametrize("form", ["features", "texts"])
+def test_sets_of_labels_are_refused(
+    run: Any, tmp_path: Path, options: tuple[str, ...], form: str
+) -> None:
+    if form == "texts":
+        path = tmp_path / "sets.tsv"
+        path.write_text("a\t<0>\nb\t<0>\nc\t<0> <1>\n")
+    else:
+        path = tmp_path / "sets.txt"
+        path.write_text("2 2 2\n0 0:1\n0,1 1:1\n")
+    result = run("train", path, *options, "-o", tmp_path / "no.lg", status=1)
+    assert f"{path.name}:3: found 2 labels; expected exactly one" in result.stderr
+
+
+def test_classes_may_compete(run: Any, classes: Path, tmp_path: Path) -> None:
+    run("train", classes, *COMPETING, "-o", tmp_path / "model.lg")
+    found = json.loads(run("eval", tmp_path / "model.lg", classes, "--json").stdout)
+    assert found["error"] == 0
+    data = tmp_path / "texts.tsv"
+    data.write_text("a fox\t<red>\na whale\t<blue>\n" * 9)
+    run("train", data, *COMPETING, "-o", tmp_path / "texts.lg")
+    found = json.loads(run("eval", tmp_path / "texts.lg", data, "--json").stdout)
+    assert found["error"] == 0

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from contract.kit import checkerboard, label_sets, noise, same_answers, state
 from labelgrove import (
@@ -141,6 +142,17 @@ def test_only_classes_compete() -> None:
         PLTClassifier(link="softmax").fit(X, Y)
     with pytest.raises(ParameterError, match="loss"):
         PLTClassifier(link="softmax", loss="squared_hinge").fit(X, [0] * len(Y))
+
+
+def test_collections_of_one_label_are_classes_that_compete() -> None:
+    X, y = checkerboard()
+    clf = PLTClassifier(link="softmax")
+    expected = state(clone(clf).fit(X, y))
+    rows = [(label,) for label in y.tolist()]
+    clf.fit(X, rows)
+    assert state(clf) == expected
+    assert clf.score(X, rows) == clf.score(X, y)
+    assert clf.compact(X=X, y=rows, threshold=0.01).compaction_ is not None
 
 
 def test_a_cubic_hinge_ranks_the_same_weights(tmp_path: Path) -> None:

@@ -207,13 +207,13 @@ def _read(model: Model, source: Source, line: ProgressLine) -> tuple[Any, Any]:
     """Read all examples; return the model's inputs and their labels."""
     if not isinstance(model, TextClassifier):
         examples = source.whole(line.update)
-        return inputs_of(model, examples, source.path), examples.labels
+        return inputs_of(model, examples, source.path), targets_of(model, examples, source.path)
     parts: list[Any] = []
     labels: list[Any] = []
     threads = threads_of(model)
     for batch, X in _given(model, source.ahead(source.chunks(), threads), source.path, threads):
         parts.append(X)
-        labels += batch.labels
+        labels += targets_of(model, batch, source.path)
         line.update(len(labels))
     if isinstance(parts[0], CountedTexts):
         return CountedTexts.of(parts), labels

@@ -20,7 +20,7 @@ from labelgrove.cli._trees import read_tree
 from labelgrove.cli.streams._numbers import counted
 from labelgrove.data import Columns, Examples, read_vectors
 from labelgrove.models import ESTIMATORS, TextClassifier
-from labelgrove.models._base import LabelClassifier, check_parameters
+from labelgrove.models._base import LabelClassifier, check_parameters, learns_only_classes
 from labelgrove.models._names import NamesLearnt
 from labelgrove.models._plt_options import with_preset
 from labelgrove.text import TextFeatures
@@ -60,7 +60,8 @@ def inputs_of(model: Model, examples: Examples, path: str) -> Any:
 
 def targets_of(model: Model, examples: Examples, path: str) -> Any:
     """Return the labels as the model expects them: collections, or single labels if multi-class."""
-    if getattr(model, "target_type_", None) != "multiclass":
+    learner = model.classifier if isinstance(model, TextClassifier) else model
+    if getattr(model, "target_type_", None) != "multiclass" and not learns_only_classes(learner):
         return examples.labels
     for line, labels in zip(examples.lines, examples.labels, strict=True):
         if len(labels) != 1:
@@ -68,7 +69,7 @@ def targets_of(model: Model, examples: Examples, path: str) -> Any:
                 path,
                 int(line),
                 f"found {counted(len(labels), 'label')}; expected exactly one, since the model "
-                "has learnt mutually exclusive classes",
+                "learns mutually exclusive classes",
             )
     return [labels[0] for labels in examples.labels]
 

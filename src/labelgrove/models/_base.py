@@ -65,13 +65,12 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
     """Base of the estimators.
 
     ``_learned`` holds the learnt state, None before the first example. A subclass defines
-    ``algorithm``, its name in model files and on the command line, ``_format``, the format of its
-    files, and ``_kinds``, the kinds of targets that it can learn.
+    ``algorithm``, its name in model files and on the command line, and ``_format``, the format of
+    its files.
     """
 
     algorithm: ClassVar[str]
     _format: ClassVar[Format]
-    _kinds: ClassVar[tuple[str, ...]] = KINDS
     _takes_beam: ClassVar[bool] = True
 
     _learned: AnyLearned | None = None
@@ -271,6 +270,11 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
             if learned.kind == "multiclass":
                 return best_classes(learned, rows, self.n_jobs)
             return indicator_of(learned, rows, self._checked_threshold(), self.n_jobs)
+
+    @property
+    def _kinds(self) -> tuple[str, ...]:
+        """The kinds of targets that it can learn."""
+        return KINDS
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy for multi-class targets, or precision at 1 for multi-label ones.
@@ -809,6 +813,11 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         super().__setstate__(state)
         if state.get("_learned") is not None:
             self._learned = learned_from_state(self._format, *state["_learned"])
+
+
+def learns_only_classes(estimator: LabelClassifier | None) -> bool:
+    """Return whether every example must have exactly one label; None is the default estimator."""
+    return estimator is not None and estimator._kinds == ("multiclass",)
 
 
 def check_parameters(model: Any) -> None:

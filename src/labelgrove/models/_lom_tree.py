@@ -195,7 +195,6 @@ class LOMTreeClassifier(OnlineClassifier):
     algorithm = "lomtree"
     _format = Format(LOMTreeOptions, _core.LomTree.load)
     _learned: Learned[LOMTreeOptions, _core.LomTree] | None = None
-    _kinds = ("multiclass",)
 
     def __init__(
         self,
@@ -248,6 +247,10 @@ class LOMTreeClassifier(OnlineClassifier):
                     "this model was saved for prediction only, without the statistics of its nodes"
                 )
             return statistics_of_lom_tree(learned.engine.nodes())
+
+    @property
+    def _kinds(self) -> tuple[str, ...]:
+        return ("multiclass",)
 
     def _start(self, *, named: bool) -> OnlineStart:
         options = LOMTreeOptions.from_parameters(self.get_params(deep=False))

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelgrove import _core
-from labelgrove._errors import DataError, ParameterError
+from labelgrove._errors import ParameterError
 from labelgrove._features import FeatureNames
 from labelgrove._labels import LabelRegistry
 from labelgrove._parameters import thread_count
@@ -189,6 +189,10 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @property
+    def _kinds(self) -> tuple[str, ...]:
+        return ("multiclass",) if self.link == "softmax" else super()._kinds  # siblings compete
+
     def _start(self, *, named: bool) -> BatchStart:
         options, plan, labels = self._checked()
         make = partial(self._train, options, plan, labels)
@@ -230,11 +234,6 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         online = options.solver == SOLVERS.index("adagrad")
         if online or options.online is not None:
             check_weights(weights, rows.n_rows, most=MOST_WEIGHT)
-        if options.link == LINKS["softmax"] and examples.kind != "multiclass":
-            raise DataError(
-                f"y: found {examples.kind} targets; expected multiclass ones with link='softmax', "
-                "whose labels compete"
-            )
         trees = [engine_tree_of_ids(tree) for tree in plan.build(rows, indptr, ids, labels)]
         threads = thread_count(self.n_jobs)
         if online:

@@ -350,8 +350,8 @@ def of_kinds(kinds: Collection[str], targets: Targets) -> Targets:
     if (sizes != 1).any():
         row = int(np.argmax(sizes != 1))
         raise DataError(
-            f"y: row {row} has {sizes[row]} labels; expected one class in every row (other "
-            "estimators support multilabel targets)"
+            f"y: row {row} has {sizes[row]} labels; expected one in every row, since "
+            "LOMTreeClassifier and link='softmax' learn classes only"
         )
     return replace(targets, kind="multiclass")
 
