@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -245,11 +246,25 @@ def test_a_data_set_of_the_package_datasets() -> None:
         column_names = ("text", "label")
         features = {"label": Feature()}  # noqa: RUF012
 
-        def iter(self, batch_size: int) -> Iterator[dict[str, list[Any]]]:
-            yield {"text": ["a", "b"], "label": [1, 0]}
-            yield {"text": ["c"], "label": [1]}
+        def __init__(self, values: list[Any], form: str | None = None) -> None:
+            self.values, self.form = values, form
 
-    with open_examples(Dataset(), chunk_size=2) as reader:
-        assert reader.format == "datasets"
-        rows = [(chunk.text, chunk.labels) for chunk in reader]
-    assert rows == [(["a", "b"], [("spam",), ("ham",)]), (["c"], [("spam",)])]
+        def with_format(self, form: str | None) -> Dataset:
+            return Dataset(self.values, form)
+
+        def iter(self, batch_size: int) -> Iterator[dict[str, Any]]:
+            if self.form == "some columns":
+                yield {"text": ["a", "b", "c"]}
+                return
+            form = np.array if self.form == "numpy" else list
+            yield {"text": form(["a", "b"]), "label": form(self.values[:2])}
+            yield {"text": form(["c"]), "label": form(self.values[2:])}
+
+    for form in (None, "numpy", "some columns"):
+        with open_examples(Dataset([1, 0, 1], form), chunk_size=2) as reader:
+            assert reader.format == "datasets"
+            rows = [(chunk.text, chunk.labels) for chunk in reader]
+        assert rows == [(["a", "b"], [("spam",), ("ham",)]), (["c"], [("spam",)])]
+    assert list(read_examples(Dataset([1, -1, 0])).labels) == [("spam",), (), ("ham",)]
+    lists = Dataset([[1, -1], [-1], [0, 1]])
+    assert list(read_examples(lists).labels) == [("spam",), (), ("ham", "spam")]

@@ -18,6 +18,9 @@ from labelgrove.data._text_rows import record_pieces
 _BATCH = 1024
 _SHOWN = 200
 
+_NO_CLASS = -1
+"""The number of a missing class in the package datasets."""
+
 Rows = list[dict[str, Any]]
 
 
@@ -93,11 +96,14 @@ def is_dataset(source: object) -> bool:
 def read_dataset(name: str, dataset: Any, columns: Columns, *, labels_required: bool) -> Contents:
     """Read a data set of the package datasets; class numbers are replaced by class names.
 
+    Its format for other libraries, such as NumPy, and its selection of columns have no effect.
+
     Raises
     ------
     FileFormatError
         As for `read_parquet`.
     """
+    dataset = dataset.with_format(None)
     features = dataset.features or {}
     there = dataset.column_names or list(features) or list(next(iter(dataset), {}))
     text, labels = _chosen(name, there, columns, labels_required)
@@ -127,8 +133,10 @@ def _called(values: list[Any], names: list[str] | None) -> list[Any]:
     if names is None:
         return values
     return [
-        _called(value, names)
+        _called([one for one in value if one != _NO_CLASS], names)
         if isinstance(value, list)
+        else None
+        if value == _NO_CLASS
         else names[value]
         if isinstance(value, int) and 0 <= value < len(names)
         else value
