@@ -14,7 +14,17 @@ pytest.importorskip("river")
 from river import checks, compose, datasets, evaluate, metrics, preprocessing, stream
 from sklearn.datasets import load_digits
 
-from labelgrove import DataError, LearningInterrupted, LOMTreeClassifier, OnlinePLTClassifier
+from labelgrove import (
+    DataError,
+    EmbeddingClassifier,
+    LearningInterrupted,
+    LOMTreeClassifier,
+    MemoryTreeClassifier,
+    OnlinePLTClassifier,
+    ParameterError,
+    PLTClassifier,
+    TextClassifier,
+)
 from labelgrove.river import Classifier, MultiLabelClassifier
 
 MODELS = {
@@ -151,6 +161,29 @@ def test_an_interruption_keeps_names_in_step(learnt: int, monkeypatch: pytest.Mo
     model.learn_one({"h": 1.0}, "cow")
     assert model.predict_one({"h": 1.0}) == "cow"
     assert model.predict_one({"g": 1.0}) == "dog" or not learnt
+
+
+@pytest.mark.parametrize("kind", [Classifier, MultiLabelClassifier])
+@pytest.mark.parametrize("estimator", [PLTClassifier(), TextClassifier(), "plt"])
+def test_an_estimator_that_cannot_learn_online_is_refused(kind: Any, estimator: Any) -> None:
+    with pytest.raises(ParameterError, match=f"estimator is a {type(estimator).__name__}: expect"):
+        kind(estimator)
+
+
+def test_an_estimator_of_classes_cannot_learn_sets() -> None:
+    with pytest.raises(ParameterError, match="is a LOMTreeClassifier, which learns one class per"):
+        MultiLabelClassifier(LOMTreeClassifier())
+    for estimator in (MemoryTreeClassifier(), EmbeddingClassifier(dimension=4)):
+        model = MultiLabelClassifier(estimator)
+        model.learn_one({"a": 1}, {"x": True})
+        assert model.predict_proba_one({"a": 1}).keys() == {"x"}
+
+
+def test_features_that_differ_in_type_only_are_refused() -> None:
+    model = Classifier()
+    with pytest.raises(DataError, match="x: two features are called '1' as text; expected dist"):
+        model.learn_one({1: 2, "1": 3}, "a")
+    assert model.learn_one({1: 2, "2": 3}, "a") is None
 
 
 def test_before_the_first_example() -> None:

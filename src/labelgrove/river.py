@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import ChainMap
+from collections import ChainMap, Counter
 from collections.abc import Hashable, Iterable, Mapping
 from itertools import count
 from operator import itemgetter
@@ -11,8 +11,15 @@ from typing import Any
 
 from sklearn.base import clone
 
-from labelgrove._errors import LearningInterrupted, MissingDependencyError
+from labelgrove._errors import (
+    DataError,
+    LearningInterrupted,
+    MissingDependencyError,
+    ParameterError,
+)
 from labelgrove.models import OnlinePLTClassifier
+from labelgrove.models._base import learns_only_classes
+from labelgrove.models._online import OnlineClassifier
 
 try:
     from river import base
@@ -32,6 +39,11 @@ class _OneByOne:
     """
 
     def __init__(self, estimator: Any = None) -> None:
+        if not isinstance(estimator, OnlineClassifier | None):
+            raise ParameterError(
+                f"estimator is a {type(estimator).__name__}: expected an estimator of LabelGrove "
+                "that learns online from features, such as OnlinePLTClassifier"
+            )
         self.estimator = estimator
         self._model = OnlinePLTClassifier() if estimator is None else clone(estimator)
         self._names: list[Hashable] = []
@@ -87,8 +99,13 @@ class Classifier(_OneByOne, base.Classifier):
     Parameters
     ----------
     estimator : classifier with ``partial_fit``, optional
-        An `OnlinePLTClassifier` (the default, with default parameters), a `LOMTreeClassifier` or
-        a `MemoryTreeClassifier`. It is cloned.
+        An `OnlinePLTClassifier` (the default, with default parameters), a `LOMTreeClassifier`, a
+        `MemoryTreeClassifier` or an `EmbeddingClassifier`. It is cloned.
+
+    Raises
+    ------
+    ParameterError
+        If it is another estimator.
 
     Examples
     --------
@@ -155,7 +172,13 @@ class MultiLabelClassifier(_OneByOne, base.MultiLabelClassifier):
     Parameters
     ----------
     estimator : classifier with ``partial_fit`` that learns sets of labels, optional
-        An `OnlinePLTClassifier`, by default with default parameters. It is cloned.
+        An `OnlinePLTClassifier` (the default, with default parameters), a `MemoryTreeClassifier`
+        or an `EmbeddingClassifier`. It is cloned.
+
+    Raises
+    ------
+    ParameterError
+        If it is another estimator.
 
     Examples
     --------
@@ -167,6 +190,14 @@ class MultiLabelClassifier(_OneByOne, base.MultiLabelClassifier):
     >>> model.predict_one({"fur": 1.0})
     {'cat': True, 'small': True, 'fish': False}
     """
+
+    def __init__(self, estimator: Any = None) -> None:
+        super().__init__(estimator)
+        if learns_only_classes(estimator):
+            raise ParameterError(
+                f"estimator is a {type(estimator).__name__}, which learns one class per example: "
+                "expected one that learns sets of labels, such as OnlinePLTClassifier"
+            )
 
     def learn_one(self, x: dict[Any, Any], y: dict[Any, bool], w: float = 1.0) -> None:
         """Learn from one example.
@@ -220,5 +251,9 @@ def _row(x: Mapping[Any, Any]) -> dict[str, Any]:
 
     They are sorted, so that the order of the dict cannot change the last bits of a sum.
     """
-    named = ((name if isinstance(name, str) else repr(name), value) for name, value in x.items())
-    return dict(sorted(named, key=itemgetter(0)))
+    named = [(name if isinstance(name, str) else repr(name), value) for name, value in x.items()]
+    row = dict(sorted(named, key=itemgetter(0)))
+    if len(row) < len(named):
+        twice = Counter(name for name, _ in named).most_common(1)[0][0]
+        raise DataError(f"x: two features are called {twice!r} as text; expected distinct names")
+    return row
