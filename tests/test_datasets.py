@@ -205,9 +205,13 @@ def test_missing_packages_are_passed_over_unless_all_are_missing(grove: Path) ->
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"packages": "json"}, "packages='json': expected a sequence of names"),
+        ({"packages": "json"}, "packages='json': expected a collection of strings"),
+        ({"packages": [1]}, r"packages=\[1\]: expected a collection of strings"),
+        ({"packages": None}, "packages=None: expected a collection of strings"),
         ({"packages": ["os.path"]}, "'os.path' found where a top-level name was expected"),
-        ({"order": "random"}, "order='random': expected 'files' or 'shuffled'"),
+        ({"order": "random"}, "order='random': expected one of 'files', 'shuffled'"),
+        ({"order": ["files"]}, r"order=\['files'\]: expected one of 'files', 'shuffled'"),
+        ({"order": "shuffled", "random_state": -1}, r"random_state=-1: expected 0 to 2\*\*64 - 1"),
         ({"min_words": 0}, "min_words=0: expected an integer from 1"),
     ],
 )

@@ -64,6 +64,21 @@ def choice(name: str, value: Any, domain: Iterable[str]) -> str:
     return value
 
 
+def words(name: str, values: Any) -> tuple[str, ...]:
+    """Return the words of a collection, in its order.
+
+    Raises
+    ------
+    ParameterError
+        If it is not a collection of strings.
+    """
+    if isinstance(values, Iterable) and not isinstance(values, str | bytes):
+        found = tuple(values)
+        if all(isinstance(value, str) for value in found):
+            return found
+    raise ParameterError(f"{name}={values!r:.80}: expected a collection of strings")
+
+
 def flag(name: str, value: Any) -> bool:
     """Return the value as a bool.
 

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from labelgrove._errors import DataError, ParameterError
-from labelgrove._parameters import integer
+from labelgrove._parameters import choice, integer, seed_from, words
 
 _log = logging.getLogger(__name__)
 
@@ -173,17 +173,16 @@ def iter_python_docs(
     >>> doc.name, doc.labels, doc.text[:10]
     ('json', ('json',), '_ (JavaScr')
     """
-    if isinstance(packages, str):
-        raise ParameterError(f"packages={packages!r}: expected a sequence of names")
-    if order not in {"files", "shuffled"}:
-        raise ParameterError(f"order={order!r}: expected 'files' or 'shuffled'")
+    packages = words("packages", packages)
+    choice("order", order, ("files", "shuffled"))
+    seed = seed_from(random_state)
     integer("min_words", min_words, 1)
     docs = _without_repeats(_docs(packages, min_words))
     if order == "files":
         yield from docs
     else:
         in_order = list(docs)
-        for place in np.random.default_rng(random_state).permutation(len(in_order)):
+        for place in np.random.default_rng(seed).permutation(len(in_order)):
             yield in_order[place]
 
 

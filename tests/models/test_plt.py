@@ -57,6 +57,8 @@ def test_a_tree_must_have_the_labels() -> None:
     X, Y = noise()
     with pytest.raises(DataError, match="is not in the tree"):
         PLTClassifier(tree=LabelTree([-1, 0, 0], ["l0", "l1"])).fit(X, Y)
+    with pytest.raises(DataError, match="label 18 is not in the tree"):
+        PLTClassifier(tree=LabelTree([-1, 0, 0], [1, 2])).fit([[1, 0], [0, 1]], [1, 18])
     more = LabelTree([-1, 0, 0, 0], ["a", "b", "never"])
     clf = PLTClassifier(tree=more).fit([[1, 0], [0, 1]] * 9, ["a", "b"] * 9)
     assert clf.predict_topk([[1, 0]], 3)[0].tolist() == [["a", "b", "never"]]

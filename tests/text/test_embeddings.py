@@ -103,12 +103,13 @@ def test_a_file_holds_no_function_and_says_so(tmp_path: Path) -> None:
     ("embeddings", "message"),
     [
         ("glove", "embeddings='glove': expected None, 'wordllama', or a function"),
+        ({"w": [1.0] * 999}, r"embeddings={'w': \[1.0, .{60,70}: expected None, 'wordllama', or a"),
         (3, "embeddings=3"),
         (lambda texts: np.ones(len(texts)), r"shape \(1,\)"),
         (lambda texts: [["x"]] * len(texts), "not a finite number"),
         (lambda texts: np.full((len(texts), 2), np.nan), "not a finite number"),
     ],
-    ids=range(5),
+    ids=range(6),
 )
 def test_what_is_no_embedding_is_refused(embeddings: Any, message: str) -> None:
     with pytest.raises((ParameterError, DataError), match=message):

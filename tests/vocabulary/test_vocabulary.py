@@ -201,6 +201,13 @@ def test_another_ending(tmp_path: Path) -> None:
         read_vocabulary(written(tmp_path, "a.xls", ""))
 
 
+@pytest.mark.parametrize("language", [5, ["fi", 5]])
+def test_languages_are_strings(tmp_path: Path, language: Any) -> None:
+    path = written(tmp_path, "a.tsv", "1\tcats\n")
+    with pytest.raises(ParameterError, match=r"language=.*5.*: expected a collection of strings"):
+        read_vocabulary(path, language)
+
+
 @pytest.mark.fuzz
 @pytest.mark.parametrize("name", ["a.tsv", "a.csv", "a.jsonl"])
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -39,8 +39,10 @@ def client(address: str) -> Any:
     """
     try:
         return _dask().Client(address)
-    except ValueError as error:
-        raise ParameterError(f"{address}: expected an address such as tcp://host:8786") from error
+    except (TypeError, ValueError) as error:
+        raise ParameterError(
+            f"address={address!r:.80}: expected an address such as tcp://host:8786"
+        ) from error
 
 
 def _dask() -> Any:

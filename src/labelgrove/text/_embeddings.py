@@ -40,7 +40,7 @@ def embedding_of(name: object) -> Embed:
         return _missing
     if not callable(name):
         raise ParameterError(
-            f"embeddings={name!r}: expected None, {WORDLLAMA!r}, or a function from a list of "
+            f"embeddings={name!r:.80}: expected None, {WORDLLAMA!r}, or a function from a list of "
             "texts to an array with one row per text"
         )
     return name

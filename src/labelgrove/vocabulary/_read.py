@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from labelgrove._errors import FileFormatError, ParameterError
+from labelgrove._parameters import words
 from labelgrove._skos import ENDINGS, read_graph, require_absolute
 from labelgrove.data._annif import uri_in
 from labelgrove.data._columns import kind_of
@@ -64,7 +65,7 @@ def read_vocabulary(
         If a line is malformed, an id occurs twice, there are no concepts, or an IRI is relative
         and the file names no base.
     ParameterError
-        If the extension of the file is unknown.
+        If the extension of the file is unknown, or a language is not a string.
     MissingDependencyError
         If the format is SKOS and rdflib is not installed.
 
@@ -79,7 +80,8 @@ def read_vocabulary(
     'Baltic herring'
     """
     name = os.fsdecode(path)
-    languages = () if language is None else (language,) if isinstance(language, str) else language
+    given = () if language is None else (language,) if isinstance(language, str) else language
+    languages = words("language", given)
     ending = Path(split_compression(name)[0]).suffix.lower()
     if ending in ENDINGS:
         rows: Iterator[Row] = _skos(name)

@@ -232,5 +232,5 @@ def over_ids(given: LabelTree, labels: LabelRegistry, counts: npt.NDArray[np.int
     ids = labels.ids_of(list(names.values())) if names else np.zeros(0, np.int64)
     missing = np.setdiff1d(np.flatnonzero(counts), ids)
     if missing.size:
-        raise DataError(f"y: label {labels.names[missing[0]]!r} is not in the tree")
+        raise DataError(f"y: label {labels.names[missing].tolist()[0]!r} is not in the tree")
     return LabelTree(given.parents, dict(zip(names, ids.tolist(), strict=True)))
