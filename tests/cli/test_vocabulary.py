@@ -76,8 +76,37 @@ def test_names_in_the_files_of_a_folder_become_ids(run: Any, tmp_path: Path) -> 
         '{"id": "p17", "prefLabel": {"fi": "kalat", "en": "fishes"}}\n'
         '{"id": "p5", "prefLabel": {"fi": "verkot"}}\n'
     )
-    model = tmp_path / "model.lg"
-    run("train", folder, "-o", model, "--vocabulary", subjects)
+    plain = tmp_path / "plain.jsonl"
+    plain.write_text('{"text": "salmon", "labels": ["fishes"]}\n')
+    run("convert", folder, "-o", tmp_path / "converted")
+    run("convert", tmp_path / "converted", plain, "-o", tmp_path / "twice")
+    for n_rows, data in ((2, folder), (2, tmp_path / "converted"), (3, tmp_path / "twice")):
+        model = tmp_path / "model.lg"
+        run("train", data, "-o", model, "--vocabulary", subjects)
+        assert labelgrove.load(model).classes_.tolist() == ["no subject", "p17", "p5"]
+        found = json.loads(run("eval", model, data, "--json").stdout)
+        assert (found["examples"], found["unknown_labels"]) == (n_rows, 0)
+        small = tmp_path / "small.lg"
+        told = json.loads(run("compact", model, "--data", data, "-o", small, "--json").stdout)
+        assert told["precision_before"][0] == 1
+    batch = ("train", "--algorithm", "plt", "-o", model)
+    run(*batch, tmp_path / "twice", "--vocabulary", subjects)
     assert labelgrove.load(model).classes_.tolist() == ["no subject", "p17", "p5"]
-    found = json.loads(run("eval", model, folder, "--json").stdout)
-    assert found["unknown_labels"] == 0
+    in_pieces = (*batch, tmp_path / "twice", "--memory", "500MB")
+    refused = run(*in_pieces, "--vocabulary", subjects, status=1)
+    assert "gives the label 'p17' by its name, 'fishes'; expected ids with --memory" in " ".join(
+        refused.stderr.split()
+    )
+    run(*in_pieces)
+    assert labelgrove.load(model).classes_.tolist() == ["fishes", "no subject", "verkot"]
+
+
+def test_labels_in_other_files_are_what_they_are(run: Any, tmp_path: Path) -> None:
+    subjects, data = tmp_path / "subjects.tsv", tmp_path / "data.jsonl"
+    subjects.write_text("p17\tfishes\n")
+    data.write_text('{"text": "salmon", "labels": ["fishes"]}\n')
+    run("convert", data, "-o", tmp_path / "converted")
+    assert "labels_may_be_names" not in (tmp_path / "converted" / "dataset.json").read_text()
+    for path in (data, tmp_path / "converted"):
+        run("train", path, "-o", tmp_path / "model.lg", "--vocabulary", subjects)
+        assert labelgrove.load(tmp_path / "model.lg").classes_.tolist() == ["fishes"]

@@ -466,6 +466,7 @@ def test_what_is_not_verified_harms_nobody(data: st.DataObject) -> None:
         ("{}", "cannot be read"),
         ({"labelgrove_dataset": 2}, "of version 2; expected 1"),
         ({"rows": -1}, "invalid sizes"),
+        ({"labels_may_be_names": 1}, "does not say whether labels may be names"),
         ({"rows": 1}, "has 2 rows"),
         ({"features": 2**40}, "expected at most"),
         ({"features": None}, "wrong arrays"),

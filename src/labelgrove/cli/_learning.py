@@ -25,7 +25,7 @@ from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import say, say_error, say_warning, show_pairs, write_json
 from labelgrove.cli.streams._progress import ProgressLine, ShareLine, shown
 from labelgrove.cli.streams._source import LEARNING_ROWS, Source, rows
-from labelgrove.data import Examples, open_dataset
+from labelgrove.data import Dataset, Examples, open_dataset
 from labelgrove.data._mapped import is_mapped
 from labelgrove.evaluation import StreamRecord
 from labelgrove.models import PLTClassifier, TextClassifier
@@ -33,6 +33,7 @@ from labelgrove.models._online import predict_and_learn
 from labelgrove.models._text_classifier import counter_of
 from labelgrove.reporting import write_stream_report
 from labelgrove.text._counted import CountedTexts
+from labelgrove.vocabulary import Vocabulary
 
 Indices = npt.NDArray[np.uint64]
 
@@ -249,8 +250,10 @@ def learn_in_pieces(
     learner = model.classifier if isinstance(model, TextClassifier) else model
     if not isinstance(learner, PLTClassifier):
         raise ParameterError("--memory and --dask: expected --algorithm plt")
-    if not len(open_dataset(data, verify=False).labels.ids):
+    dataset = open_dataset(data, verify=False)
+    if not len(dataset.labels.ids):
         raise DataError(f"{data}: no example has a label; no model was written")
+    _require_ids(dataset, learner.vocabulary_)
     line, begin = ShareLine("learning"), perf_counter()
     limit = {} if memory is None else {"memory": size_from("--memory", memory)}
     with ExitStack() as opened:
@@ -263,6 +266,19 @@ def learn_in_pieces(
         )
     n = learnt.examples_seen_
     return Learning(learnt, examples=n, seconds=perf_counter() - begin, passes=1)
+
+
+def _require_ids(dataset: Dataset, vocabulary: Vocabulary | None) -> None:
+    """Refuse labels given by name, which only a `Source` replaces by ids."""
+    if vocabulary is None or not dataset.labels_may_be_names:
+        return
+    for name in dataset.labels.names if dataset.labels.names is not None else ():
+        label = vocabulary.id_of(name)
+        if label != name:
+            raise DataError(
+                f"{dataset.path}: gives the label {label!r:.80} by its name, {name!r:.80}; "
+                "expected ids with --memory or --dask, as in Annif's NAME.tsv files"
+            )
 
 
 def _begins_at_once(model: Model) -> bool:

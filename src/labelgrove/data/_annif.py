@@ -69,6 +69,7 @@ def read_folder(path: str, *, labels_required: bool = True) -> Contents:
         _folder_pieces(texts, labels_required),
         is_text=True,
         labels_are_int=False,
+        labels_may_be_names=True,
         declared_rows=len(texts),
     )
 

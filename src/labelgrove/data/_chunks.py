@@ -143,6 +143,7 @@ class Contents:
     pieces: Iterator[Piece]
     is_text: bool
     labels_are_int: bool
+    labels_may_be_names: bool = False
     declared_rows: int | None = None
     declared_features: int | None = None
     declared_labels: int | None = None

@@ -168,10 +168,10 @@ def _checked_kinds(
     names: Sequence[str], format: str | None, columns: Columns | None
 ) -> dict[str, bool]:
     """Open every file once, to find errors before spending hours on the first file."""
-    first = None
+    first, may_be_names = None, False
     for name in names:
         with open_examples(name, format, columns=columns) as reader:
-            found = _kinds_in(reader)
+            found, may_be_names = _kinds_in(reader), may_be_names or reader.labels_may_be_names
         first = found if first is None else first
         if found != first:
             raise FileFormatError(
@@ -180,7 +180,7 @@ def _checked_kinds(
                 f"holds {_described(**found)}; expected {_described(**first)}, as in {names[0]}",
             )
     assert first is not None
-    return first
+    return {**first, "labels_may_be_names": may_be_names}
 
 
 def _kinds_in(reader: ExampleReader) -> dict[str, bool]:
@@ -285,7 +285,7 @@ def _convert_part(
     own.mkdir()
     with (
         open_examples(name, format, columns=columns, chunk_size=_ROWS) as reader,
-        Writer(own, **_kinds_in(reader)) as writer,
+        Writer(own, **_kinds_in(reader), labels_may_be_names=reader.labels_may_be_names) as writer,
     ):
         for chunk in reader:
             writer.labels(chunk.labels)

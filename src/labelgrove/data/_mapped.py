@@ -112,11 +112,15 @@ class Dataset:
         Texts, decoded on access.
     labels : sequence of n_rows tuples
         Labels of each row, integers or strings, looked up on access.
+    labels_may_be_names : bool
+        Whether labels may be given by name instead of by id, as in Annif's NAME.key files.
     """
 
-    def __init__(self, path: str, rows: int, arrays: dict[str, NDArray[Any]], width: int) -> None:
+    def __init__(self, path: str, header: Header, arrays: dict[str, NDArray[Any]]) -> None:
+        width = header.width
         self.path = path
-        self.n_rows = rows
+        self.n_rows = header.rows
+        self.labels_may_be_names = header.labels_may_be_names
         self.text = texts_over(path, arrays) if width < 0 else None
         self.X = None if width < 0 else csr_over([arrays[name] for name in _FEATURES], width)
         names = None
@@ -173,7 +177,7 @@ def open_dataset(path: str | os.PathLike[str], *, verify: bool = True) -> Datase
     for indptr in (_FEATURES[0], _TEXTS[0], _LABELS[0]):
         if indptr in arrays and len(arrays[indptr]) != header.rows + 1:
             raise _damaged(folder, f"{indptr} has {len(arrays[indptr]) - 1} rows")
-    return Dataset(folder, header.rows, arrays, header.width)
+    return Dataset(folder, header, arrays)
 
 
 def open_arrays(folder: str, *, verify: bool = False) -> tuple[Header, dict[str, NDArray[Any]]]:
@@ -196,6 +200,7 @@ def read_mapped(path: str) -> Contents:
         _pieces(dataset),
         is_text=dataset.text is not None,
         labels_are_int=dataset.labels.names is None,
+        labels_may_be_names=dataset.labels_may_be_names,
         declared_rows=dataset.n_rows,
         declared_features=None if dataset.X is None else dataset.X.shape[1],
     )
@@ -230,11 +235,21 @@ def _features(dataset: Dataset, start: int, stop: int) -> SparseRows:
 
 
 class Header(NamedTuple):
-    """Numbers of rows and columns (-1 for texts), and the length and checksum of each array."""
+    """What a data set holds.
+
+    Attributes
+    ----------
+    rows, width : int
+        Numbers of rows and columns; the latter is -1 for texts.
+    arrays : dict
+        The length and checksum of each array, by name.
+    labels_may_be_names : bool
+    """
 
     rows: int
     width: int
     arrays: dict[str, tuple[int, int]]
+    labels_may_be_names: bool = False
 
 
 def _read_header(folder: str) -> Header:
@@ -244,6 +259,7 @@ def _read_header(folder: str) -> Header:
         arrays = {
             name: (entry["length"], entry["crc32"]) for name, entry in found["arrays"].items()
         }
+        may_be_names = found.get("labels_may_be_names", False)
     except FileNotFoundError:
         raise FileFormatError(folder, None, f"has no {HEADER}; expected a data set") from None
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
@@ -255,12 +271,14 @@ def _read_header(folder: str) -> Header:
     numbers = (rows, 0 if width is None else width, *chain.from_iterable(arrays.values()))
     if not all(type(number) is int and 0 <= number < 2**62 for number in numbers):
         raise _damaged(folder, f"{HEADER} has invalid sizes")
+    if type(may_be_names) is not bool:
+        raise _damaged(folder, f"{HEADER} does not say whether labels may be names")
     expected = {*(_TEXTS if width is None else _FEATURES), *_LABELS}
     if set(arrays) - set(_NAMES) != expected or len(set(arrays) & set(_NAMES)) == 1:
         raise _damaged(folder, f"{HEADER} lists the wrong arrays")
     if width is not None and width > MAX_ID + 1:
         raise _damaged(folder, f"{HEADER} has {width} features; expected at most {MAX_ID + 1}")
-    return Header(rows, -1 if width is None else width, arrays)
+    return Header(rows, -1 if width is None else width, arrays, may_be_names)
 
 
 def _mapped(folder: str, name: str, length: int, checksum: int, verify: bool) -> NDArray[Any]:
@@ -324,8 +342,16 @@ class Writer:
     A context manager: if its block raises an error, no header is written, so there is no data set.
     """
 
-    def __init__(self, folder: Path, *, is_text: bool, labels_are_int: bool) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        is_text: bool,
+        labels_are_int: bool,
+        labels_may_be_names: bool = False,
+    ) -> None:
         self._folder = folder
+        self._may_be_names = labels_may_be_names
         self._width = -1 if is_text else 0
         self._names: dict[str, int] | None = None if labels_are_int else {}
         self._rows = 0
@@ -389,6 +415,8 @@ class Writer:
             "features": None if self._width < 0 else self._width,
             "arrays": {name: file.finish() for name, file in self._files.items()},
         }
+        if self._may_be_names:
+            header["labels_may_be_names"] = True
         with (self._folder / HEADER).open("w", encoding="utf-8") as file:
             json.dump(header, file, indent=1)
             file.flush()

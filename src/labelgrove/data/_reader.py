@@ -52,6 +52,9 @@ class ExampleReader:
         Whether the chunks hold text rather than features.
     labels_are_int : bool
         Whether the labels are integers rather than strings.
+    labels_may_be_names : bool
+        Whether labels may be given by name instead of by id, as in Annif's NAME.key files; see
+        `labelgrove.vocabulary.Vocabulary.id_of`.
     declared_rows, declared_features, declared_labels : int or None
         Numbers declared by the file, if any.
 
@@ -84,6 +87,7 @@ class ExampleReader:
         self.format = format
         self.is_text = contents.is_text
         self.labels_are_int = contents.labels_are_int
+        self.labels_may_be_names = contents.labels_may_be_names
         self.declared_rows = contents.declared_rows
         self.declared_features = contents.declared_features
         self.declared_labels = contents.declared_labels

@@ -99,7 +99,8 @@ def compact(
 
 
 def _examples(model: Model, data: str, reading: Reading, limit: int | None) -> tuple[Any, Any]:
-    with Source(data, reading=reading_for(model, reading), limit=limit) as source:
+    reading = reading_for(model, reading)
+    with Source(data, reading=reading, limit=limit, vocabulary=model.vocabulary_) as source:
         examples = source.whole()
         return inputs_of(model, examples, source.path), targets_of(model, examples, source.path)
 

@@ -50,7 +50,7 @@ class Source:
     labels_required : bool
         False if examples need no labels.
     vocabulary : Vocabulary, optional
-        Maps names to labels in a folder, whose files may name labels instead of giving their ids.
+        Maps names to labels in data that may name labels instead of giving their ids.
     to_learn : bool
         Whether the examples are for learning, which reads larger chunks from files.
 
@@ -140,11 +140,12 @@ class Source:
             thread.shutdown(cancel_futures=True)
 
     def whole(self, progress: Callable[[int], None] | None = None) -> Examples:
-        """Read all examples. A mapped data set stays on disk.
+        """Read all examples. A mapped data set stays on disk, unless it may name labels.
 
         ``progress`` is called with the number of examples read so far.
         """
-        if self._reader.format == "mapped" and self._limit is None and self._random is None:
+        is_plain = self._limit is None and self._random is None and not self._may_name_labels
+        if self._reader.format == "mapped" and is_plain:
             dataset = open_dataset(self.path, verify=False)  # already verified by the reader
             self.total = len(dataset)
             return Examples(
@@ -161,6 +162,10 @@ class Source:
             if progress is not None:
                 progress(done)
         return joined(parts)
+
+    @property
+    def _may_name_labels(self) -> bool:
+        return self._vocabulary is not None and self._reader.labels_may_be_names
 
     def _open(self) -> ExampleReader:
         reader = open_examples(
@@ -187,8 +192,9 @@ class Source:
 
     def _identified(self, part: Examples) -> Examples:
         """Replace label names, as in Annif's NAME.key files, by label ids."""
-        if self._vocabulary is None or self._reader.format != "folder":
+        if not self._may_name_labels:
             return part
+        assert self._vocabulary is not None
         find = self._vocabulary.id_of
         labels = [tuple(dict.fromkeys(find(str(label)) for label in row)) for row in part.labels]
         return replace(part, labels=labels)
