@@ -87,9 +87,11 @@ def test_it_tells_what_thresholds_do(
 
 def test_what_was_asked_for(run: Any, vectors: Path, vector_model: Path, tmp_path: Path) -> None:
     words = ("tune", vector_model, vectors, "-o", tmp_path / "tuned.lg", "--json")
-    assert json.loads(run(*words, "--labels", "3").stdout)["after"]["labels"] == pytest.approx(
-        3, rel=0.2
+    assert json.loads(run(*words, "--labels", "2").stdout)["after"]["labels"] == pytest.approx(
+        2, rel=0.05
     )
+    refused = run(*words, "--labels", "9", status=1).stderr
+    assert "--labels 9: there are only" in refused and "even at the smallest" in refused
     assert json.loads(run(*words, "--recall", "0.4").stdout)["after"]["recall"] >= 0.4
 
 
