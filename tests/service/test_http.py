@@ -15,12 +15,12 @@ import msgspec
 import pytest
 from starlette.testclient import TestClient
 
-from labelgrove.service import Service, Settings, create_app, recover
+from labelgrove.service import Service, Settings, _resources, create_app, recover
 from labelgrove.service import _app as app
 from labelgrove.service import _http as http
 from labelgrove.service._database import connect, write_events
-from labelgrove.service._events import Row
-from labelgrove.service._log import Log
+from labelgrove.service._events import Learnt, Row
+from labelgrove.service._log import Addition, Log
 from labelgrove.service._model import Learner
 from labelgrove.service._problems import DamagedLog, Problem
 from labelgrove.service._project import Project
@@ -361,6 +361,33 @@ def test_a_snapshot_on_a_full_disk_is_refused(
     listed, gone = Project.snapshots, Snapshot(1, "0" * 64, Path("removed meanwhile"))
     monkeypatch.setattr(Project, "snapshots", lambda project: [*listed(project), gone])
     assert client.get(f"{DEMO}/snapshots").json() == taken
+
+
+def test_a_project_in_use_is_confirmed_at_once(service: Service) -> None:
+    with ThreadPoolExecutor(1) as threads, service.using("demo"):
+        assert threads.submit(service.create, "demo", SMALL).result(20) is False
+        with pytest.raises(Problem, match="other settings"):
+            threads.submit(service.create, "demo", Settings(name="another")).result(20)
+
+
+def test_a_name_that_is_taken_meanwhile(
+    client: TestClient, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    teach(client, 20)
+    known_labels = _resources._known_labels
+
+    async def overtaken(call: Any, asked: Any) -> Any:
+        known = await known_labels(call, asked)
+        with service.using("demo") as project:
+            if project.log.head < 22:
+                project.log.append([Addition("learn", Learnt("whale", ["orca"]))]).result()
+        return known
+
+    monkeypatch.setattr(_resources, "_known_labels", overtaken)
+    body = {"names": {"cat": "orca"}}
+    refused(client.post(f"{DEMO}/labels/rename?wait=applied", json=body), 409, "same name")
+    labels = [one["id"] for one in client.get(f"{DEMO}/labels").json()["labels"]]
+    assert {"cat", "orca"} <= {*labels}
 
 
 def test_why(client: TestClient) -> None:

@@ -30,7 +30,7 @@ from labelgrove.service._database import (
     write_events,
 )
 from labelgrove.service._events import Forgetting, Row, body_of, checked, encoded
-from labelgrove.service._problems import DamagedLog, Problem
+from labelgrove.service._problems import DamagedLog, Overtaken, Problem
 
 _logger = logging.getLogger("labelgrove.service")
 
@@ -180,7 +180,12 @@ class Log:
     # --- writing -------------------------------------------------------------------------------
 
     def append(
-        self, additions: Sequence[Addition], key: str | None = None, digest: bytes = b""
+        self,
+        additions: Sequence[Addition],
+        key: str | None = None,
+        digest: bytes = b"",
+        *,
+        head: int | None = None,
     ) -> Future[Receipt]:
         """Add events; the future is done once they are durable.
 
@@ -192,12 +197,15 @@ class Log:
             Idempotency key: a repeated request gets the same answer as the first one.
         digest : bytes
             The request, to detect a different request under the same key.
+        head : int, optional
+            The last event at which they are known to be possible.
 
         Returns
         -------
         Future of Receipt
             Fails with a Problem: 409 if another example has the same name, 422 if another request
-            had the same key, 507 if the disk is full.
+            had the same key, 507 if the disk is full; with `Overtaken` if there are events after
+            ``head``.
 
         Raises
         ------
@@ -208,6 +216,8 @@ class Log:
 
         def run(connection: sqlite3.Connection) -> Receipt:
             def add() -> Receipt:
+                if head is not None and head != _head(connection):
+                    raise Overtaken
                 return _append(connection, additions, bodies)
 
             return _once(connection, key, digest, add)

@@ -175,7 +175,8 @@ class Learner:
         def read(model: Any) -> tuple[int, list[Any]]:
             names = [label]
             if label is None:
-                names = [name for name, _ in _best(model, [text], limit, self.deprecated)[0]]
+                hidden = self.deprecated | self._strangers
+                names = [name for name, _ in _best(model, [text], limit, hidden)[0]]
             explained = [model.explain(text, name, top=50).labels[0] for name in names]
             return now.at(model), explained
 

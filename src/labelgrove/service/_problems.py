@@ -23,5 +23,12 @@ class Problem(LabelGroveError):
         self.retry_after = 1 if retry_after is None and status in {429, 503} else retry_after
 
 
+class Overtaken(Problem):
+    """An event that others preceded, since when it may no longer be possible."""
+
+    def __init__(self) -> None:
+        super().__init__(503, "other changes keep coming first; try again")
+
+
 class DamagedLog(LabelGroveError):
     """A damaged log of a project; the message says what can be recovered, and how."""

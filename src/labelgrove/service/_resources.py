@@ -31,7 +31,7 @@ from labelgrove.service._follow import Events
 from labelgrove.service._http import WAIT_SECONDS, Call
 from labelgrove.service._log import Addition, Receipt
 from labelgrove.service._model import can_rename
-from labelgrove.service._problems import Problem
+from labelgrove.service._problems import Overtaken, Problem
 from labelgrove.service._project import Project, Rebuilding
 from labelgrove.service._settings import Settings
 from labelgrove.service._stats import Stats
@@ -39,6 +39,7 @@ from labelgrove.vocabulary import Vocabulary
 
 _FINGERPRINTS = 20
 _MOST_EVENT_BYTES = 16 * 2**20
+_TRIES = 20  # to add a change before any other event
 
 MOST_EXPLAINED = 100_000
 """Characters of the longest text to explain; explaining takes ten times as long as suggesting."""
@@ -208,12 +209,10 @@ def _labels(project: Project, query: LabelQuery) -> Labels:
     return Labels(len(found), found[query.offset : query.offset + query.limit])
 
 
-async def _change(call: Call, kind: str) -> Receipt:
+async def _change(call: Call, kind: str, *, head: int | None = None) -> Receipt:
     project = await call.project()
-    return await call.durable(
-        project,
-        project.log.append([Addition(kind, call.body)], call.key, kind.encode() + b" " + call.raw),
-    )
+    added, digest = [Addition(kind, call.body)], kind.encode() + b" " + call.raw
+    return await call.durable(project, project.log.append(added, call.key, digest, head=head))
 
 
 async def _known_labels(call: Call, asked: Iterable[str]) -> dict[str, int] | None:
@@ -248,11 +247,21 @@ def _alone(call: Call) -> asyncio.Lock:
 
 async def rename_labels(call: Call) -> Receipt:
     call.may_learn()
+    project = await call.project()
     async with _alone(call):
-        known = await _known_labels(call, call.body.names)
-        if known is not None and not can_rename(call.body.names, known):
-            raise Problem(409, "names: two labels would get the same name; merge them instead")
-        return await _change(call, "rename")
+        for left in reversed(range(_TRIES)):
+            head = project.log.head
+            known = await _known_labels(call, call.body.names)
+            if known is None:
+                return await _change(call, "rename")
+            if not can_rename(call.body.names, known):
+                raise Problem(409, "names: two labels would get the same name; merge them instead")
+            try:
+                return await _change(call, "rename", head=head)
+            except Overtaken:  # perhaps by an example of a label with one of these names
+                if not left:
+                    raise
+    raise AssertionError
 
 
 async def merge_labels(call: Call) -> Receipt:

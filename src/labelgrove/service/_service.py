@@ -162,11 +162,13 @@ class Service:
         settings = msgspec.structs.replace(settings, text=preset | settings.text)
         check_lasting(settings)
         new_model(settings)
-        with self._alone(name):
-            fresh = not self._is_there(name)
-            if fresh:
-                folder.mkdir(exist_ok=True)
-                self._keep(name, Project(folder, settings))
+        fresh = False
+        if name in self._going or not self._is_there(name):  # nobody waits for one that is in use
+            with self._alone(name):
+                fresh = not self._is_there(name)
+                if fresh:
+                    folder.mkdir(exist_ok=True)
+                    self._keep(name, Project(folder, settings))
         with self.using(name) as project:
             if project.settings != settings:
                 raise Problem(
