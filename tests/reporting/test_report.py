@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from labelgrove import DataError, MissingDependencyError
+from labelgrove import DataError, MissingDependencyError, OnlinePLTClassifier
 from labelgrove.reporting import write_report
 from labelgrove.reporting._page import vega_script
 from reporting.kit import HOSTILE, examples
@@ -45,6 +45,16 @@ def test_a_model_compared_with_itself_has_not_changed(models: Any, tmp_path: Pat
     data = content(page)
     assert {row["verdict"] for row in data["data"]["differences"]} == {"undecided"}
     assert data["changes"]["label"] == []
+
+
+def test_changes_are_differences(tmp_path: Path) -> None:
+    X, labels = examples(400, 5)
+    short, long = (OnlinePLTClassifier().fit(X[:n], labels[:n]) for n in (40, 400))
+    write_report(short, X, labels, tmp_path / "page.html", compare=long)
+    rows = content(tmp_path / "page.html")["data"]["differences"]
+    assert "PSP@5" in {row["metric"] for row in rows}
+    for row in rows:
+        assert row["after"] - row["before"] == pytest.approx(row["change"], abs=1e-6)
 
 
 def test_what_cannot_be_reported_is_refused(models: Any, tmp_path: Path) -> None:

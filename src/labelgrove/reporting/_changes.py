@@ -37,9 +37,11 @@ def differences(before: Measured, after: Measured, interval: Interval) -> list[d
         if name not in found or name not in scores:
             continue
         change = found[name]
+        # Each model has its own propensities; a change is measured with those of the first.
+        later = scores[name] + change if name.startswith("psp") else score
         low, high = change.interval or (np.nan, np.nan)
         verdict = "better" if low > 0 else "worse" if high < 0 else "undecided"
-        numbers = plain([scores[name], score, change, low, high])
+        numbers = plain([scores[name], later, change, low, high])
         values = dict(zip(("before", "after", "change", "low", "high"), numbers, strict=True))
         rows.append({"metric": NAMES[name], "verdict": verdict, **values})
     return rows
