@@ -102,7 +102,7 @@ class Given:
         return label_embeddings(X, self.indicator[0], kind=self.embeddings)
 
     def pairs(self) -> list[tuple[Any, Any]]:
-        """Read a hierarchy, one pair per line; labels become integers if all of them can."""
+        """Read a hierarchy, one pair per line; labels become integers if all are written so."""
         pairs = []
         try:
             lines = Path(self.path).read_text(encoding="utf-8-sig").splitlines()
@@ -117,9 +117,12 @@ class Given:
                 raise FileFormatError(self.path, number, f"{found}; expected parent, tab, child")
             pairs.append((names[0].strip(), names[1].strip()))
         try:
-            return [(int(parent), int(child)) for parent, child in pairs]
+            numbers = [(int(parent), int(child)) for parent, child in pairs]
         except ValueError:
             return pairs
+        # In a classification, 01 and 1 are different codes.
+        unchanged = [(str(parent), str(child)) for parent, child in numbers] == pairs
+        return numbers if unchanged else pairs
 
 
 @dataclass(frozen=True)
