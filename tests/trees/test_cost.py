@@ -133,6 +133,7 @@ def test_labels_have_names() -> None:
         ({"interpolation": 3}, "interpolation=3: expected a number from 0 to 2"),
         ({"smoothing": -1}, "smoothing=-1"),
         ({"frequencies": [1]}, "frequencies: there are 1 for 3 embeddings"),
+        ({"frequencies": {2: 1, 1: 1, 0: 9}}, "frequencies: found a mapping"),
         ({"frequencies": [[1, 0]]}, "frequencies: there are 2 for 3 embeddings"),
         ({"frequencies": [[1, 2], [3]]}, "Y: expected a matrix of 0 and 1"),
     ],

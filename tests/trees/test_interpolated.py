@@ -167,6 +167,8 @@ def test_labels_that_never_occur_stand_no_deeper_than_need_be() -> None:
         ({"frequencies": [1, 2]}, "frequencies: there are 2 for 3 embeddings"),
         ({"frequencies": [1, 2, -1]}, "frequencies: the frequency of label 2 is -1.0"),
         ({"fano_frequencies": [1]}, "fano_frequencies: there are 1 for 3 embeddings"),
+        ({"frequencies": {2: 1, 1: 1, 0: 9}}, "^frequencies: found a mapping"),
+        ({"fano_frequencies": {2: 1, 1: 1, 0: 9}}, "fano_frequencies: found a mapping"),
         ({"fano_frequencies": [1, 2, float("nan")]}, "fano_frequencies: the frequency of label 2"),
         ({"arity": 1}, "arity=1"),
     ],

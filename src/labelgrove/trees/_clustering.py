@@ -283,8 +283,9 @@ def clustering_frequencies(frequencies: Any, n_labels: int, name: str) -> Freque
     Raises
     ------
     ParameterError
-        As for `as_frequencies`, or their number is not `n_labels`.
+        As for `as_frequencies`, they are a mapping, or their number is not `n_labels`.
     """
+    refuse_mapping(frequencies, name)
     try:
         _, values = as_frequencies(frequencies, None)
     except ParameterError as error:
@@ -294,3 +295,11 @@ def clustering_frequencies(frequencies: Any, n_labels: int, name: str) -> Freque
             f"{name}: there are {values.size} for {n_labels} embeddings; expected one for each"
         )
     return values
+
+
+def refuse_mapping(frequencies: Any, name: str) -> None:
+    """Refuse frequencies by label, whose order need not be that of the embeddings."""
+    if isinstance(frequencies, Mapping):
+        raise ParameterError(
+            f"{name}: found a mapping; expected a number for each embedding, in the same order"
+        )

@@ -14,7 +14,7 @@ from labelgrove import _core
 from labelgrove._errors import ParameterError
 from labelgrove._names import Names
 from labelgrove._parameters import real
-from labelgrove.trees._clustering import Clustering
+from labelgrove.trees._clustering import Clustering, refuse_mapping
 from labelgrove.trees._embeddings import as_indicator
 from labelgrove.trees._frequencies import Frequencies, as_frequencies, as_labels
 from labelgrove.trees._label_tree import LabelTree
@@ -181,6 +181,7 @@ def cost_tree(
     )
     per_block = real("block_cost", block_cost, 0.0, 1e9)
     even = real("smoothing", smoothing, 0.0, 1e6)
+    refuse_mapping(frequencies, "frequencies")
     wanted, _ = Wanted.of(frequencies)
     if wanted.n_labels != clustering.size:
         raise ParameterError(
