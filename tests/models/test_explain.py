@@ -154,6 +154,9 @@ def test_paths_of_many_labels_are_those_explained_one_by_one(model: OnlinePLTCla
     assert at == len(paths.indptr) - 1
     with pytest.raises(DataError, match="2 rows: expected 3"):
         model.label_paths(X, [[], []])
+    # Not the labels "a", "l" and "l".
+    with pytest.raises(DataError, match=r"labels\[1\]='all': expected a collection"):
+        model.label_paths(X, [["all"], "all", []])
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "log"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +17,7 @@ from labelgrove._parameters import thread_count
 from labelgrove.models._base import LabelClassifier
 from labelgrove.models.engine._archive import About
 from labelgrove.models.engine._compacting import checked_compaction, compact_copy
-from labelgrove.models.engine._learned import Learned, TreeEngine, known
+from labelgrove.models.engine._learned import Learned, TreeEngine, as_collection, known
 from labelgrove.models.engine._predicting import precision_at
 from labelgrove.models.engine._records import PLACES, CompactionReport, Options
 from labelgrove.models.engine._staged import StagedEngine
@@ -148,7 +149,8 @@ class LabelTreeClassifier(LabelClassifier):
         NotLearnedError
             Before the first example.
         DataError
-            If X cannot be used, or the numbers of rows and collections differ.
+            If X cannot be used, the numbers of rows and collections differ, or a row's labels are
+            not a collection.
 
         Examples
         --------
@@ -189,8 +191,9 @@ def label_paths(
     rows = learned.check_rows(X)
     if len(labels) != rows.n_rows:
         raise DataError(f"labels has {len(labels)} rows: expected {rows.n_rows}, as X has")
-    ends = np.cumsum([0, *map(len, labels)]).astype(np.int64)
-    ids = learned.labels.ids_of([name for row in labels for name in row]).astype(np.int64)
+    names = [as_collection(row, f"labels[{i}]") for i, row in enumerate(labels)]
+    ends = np.cumsum([0, *map(len, names)]).astype(np.int64)
+    ids = learned.labels.ids_of([*chain.from_iterable(names)]).astype(np.int64)
     nowhere = learned.engine.label_count
     ids[~np.isin(ids, learned.engine.labels())] = nowhere
     indptr, conditional = learned.engine.paths(*rows.arrays, ends, ids.astype(np.uint32), threads)

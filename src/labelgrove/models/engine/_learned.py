@@ -380,8 +380,8 @@ def suitable_rows(
     return rows
 
 
-def as_collection(labels: Any) -> list[Any]:
+def as_collection(labels: Any, where: str = "labels") -> list[Any]:
     """Return labels as a list; refuse a bare string."""
     if isinstance(labels, (str, bytes)) or not isinstance(labels, Iterable):
-        raise DataError(f"labels={labels!r}: expected a collection of labels")
+        raise DataError(f"{where}={labels!r}: expected a collection of labels")
     return list(labels)
