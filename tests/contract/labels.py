@@ -105,6 +105,13 @@ def check_all_labels_may_go(make: Make) -> None:
         assert clf.score(X, targets) > 0.9
 
 
+@needs("tree")
+def check_the_only_label_may_go(make: Make) -> None:
+    clf = make().fit([[1.0, 0.0], [0.0, 1.0]], ["only", "only"])  # the root is a leaf
+    assert clf.tree_.labels == {0: "only"}
+    assert clf.remove_labels(["only"]).tree_.labels == {}
+
+
 @needs("online", "sets")
 def check_names_can_be_changed(make: Make) -> None:
     X, Y = noise()

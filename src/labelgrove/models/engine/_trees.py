@@ -59,7 +59,8 @@ def tree_snapshot(arrays: dict[str, Any], names: npt.NDArray[Any]) -> LabelTree:
     number = tree_numbers(arrays)
     kept = np.flatnonzero(number >= 0)
     parents = number[arrays["parent"][kept].astype(np.int64)]
-    labels = arrays["label"][kept]
+    # The root stays even if it is the leaf of a removed label.
+    labels = np.where(arrays["silent"], MISSING, arrays["label"])[kept]
     leaves = np.flatnonzero(labels != MISSING)
     return LabelTree(parents, {int(v): names[labels[v]] for v in leaves})
 
