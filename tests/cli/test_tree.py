@@ -77,6 +77,9 @@ def test_a_hierarchy_has_a_line_a_pair(run: Any, tmp_path: Path) -> None:
     pairs.write_text("01\t011\n1\t11\n")  # codes of ISCO, whose zeros count
     run(*words)
     assert read_tree(str(output)).labels == {3: "01", 4: "011", 5: "1", 6: "11"}
+    pairs.write_text("a\u2028b\tc\n", encoding="utf-8")
+    run(*words)
+    assert read_tree(str(output)).labels == {1: "a\u2028b", 2: "c"}
     pairs.write_text("0\t1\n0 2\n")
     assert f"{pairs}:2: found 1 field; expected" in run(*words, status=1).stderr
     pairs.write_text("a\tb\nb\ta\n")

@@ -105,7 +105,7 @@ class Given:
         """Read a hierarchy, one pair per line; labels become integers if all are written so."""
         pairs = []
         try:
-            lines = Path(self.path).read_text(encoding="utf-8-sig").splitlines()
+            lines = Path(self.path).read_text(encoding="utf-8-sig").split("\n")
         except UnicodeDecodeError:
             raise DataError(f"{self.path}: expected text in UTF-8") from None
         for number, line in enumerate(lines, start=1):
