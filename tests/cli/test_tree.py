@@ -10,6 +10,7 @@ import labelgrove
 from cli.conftest import LABELS, write_jsonl
 from labelgrove import LabelTree
 from labelgrove.cli._trees import BUILDERS, read_tree
+from labelgrove.trees import hierarchy_tree
 
 FROM_EXAMPLES = [name for name, builder in BUILDERS.items() if builder.reads == "examples"]
 
@@ -77,9 +78,14 @@ def test_a_hierarchy_has_a_line_a_pair(run: Any, tmp_path: Path) -> None:
     pairs.write_text("01\t011\n1\t11\n")  # codes of ISCO, whose zeros count
     run(*words)
     assert read_tree(str(output)).labels == {3: "01", 4: "011", 5: "1", 6: "11"}
+    pairs.write_text("\t5\n6\t7\n")  # 5 is a root
+    run(*words)
+    assert read_tree(str(output)) == hierarchy_tree([(None, 5), (6, 7)])
     pairs.write_text("a\u2028b\tc\n", encoding="utf-8")
     run(*words)
     assert read_tree(str(output)).labels == {1: "a\u2028b", 2: "c"}
+    pairs.write_text("a\tb\na\t\n")
+    assert f"{pairs}:2: found no child" in run(*words, status=1).stderr
     pairs.write_text("0\t1\n0 2\n")
     assert f"{pairs}:2: found 1 field; expected" in run(*words, status=1).stderr
     pairs.write_text("a\tb\nb\ta\n")

@@ -115,14 +115,19 @@ class Given:
             if len(names) != 2:
                 found = f"found {counted(len(names), 'field')}"
                 raise FileFormatError(self.path, number, f"{found}; expected parent, tab, child")
-            pairs.append((names[0].strip(), names[1].strip()))
+            parent, child = names[0].strip() or None, names[1].strip()
+            if not child:
+                raise FileFormatError(self.path, number, "found no child; expected its name")
+            pairs.append((parent, child))
         try:
-            numbers = [(int(parent), int(child)) for parent, child in pairs]
+            numbers = {name: int(name) for pair in pairs for name in pair if name is not None}
         except ValueError:
             return pairs
-        # In a classification, 01 and 1 are different codes.
-        unchanged = [(str(parent), str(child)) for parent, child in numbers] == pairs
-        return numbers if unchanged else pairs
+        if any(str(number) != name for name, number in numbers.items()):
+            return pairs  # in a classification, 01 and 1 are different codes
+        return [
+            (None if parent is None else numbers[parent], numbers[child]) for parent, child in pairs
+        ]
 
 
 @dataclass(frozen=True)
