@@ -50,6 +50,18 @@ def test_labels_after_the_sample_extend_its_tree() -> None:
     assert nothing.classes_.tolist() == ["a", "b"]
 
 
+@pytest.mark.parametrize("size", [1.0, 0.5, 40])
+def test_the_sample_has_no_examples_that_are_ignored(size: float) -> None:
+    X, Y = noise(n=120)
+    weights = np.arange(120) % 3 > 0
+    kept = np.flatnonzero(weights)
+    others = [Y[i] if weights[i] else [f"ignored {i}"] for i in range(120)]
+    warm = OnlinePLTClassifier(warm_start_size=size, **SMALL).fit(X, others, sample_weight=weights)
+    alone = OnlinePLTClassifier(warm_start_size=size, **SMALL).fit(X[kept], [Y[i] for i in kept])
+    assert warm.tree_ == alone.tree_
+    assert np.array_equal(warm.predict_topk(X, 9)[1], alone.predict_topk(X, 9)[1], equal_nan=True)
+
+
 @pytest.mark.parametrize("size", [0, -1, 1.5, 0.0, "all", True, np.nan])
 def test_a_sample_has_a_size(size: Any) -> None:
     X, Y = noise()

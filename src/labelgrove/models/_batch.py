@@ -56,8 +56,7 @@ def fit_at_once(model: Any, X: Any, y: Any, weigh: Weigh, own: Mask) -> None:
         start: BatchStart = model._started(named=is_dict_rows(X))
         examples = take(start, X, y, model._kinds, weigh, own=own)
         examples.make_known(start.labels, examples.first + len(examples.fresh))
-        if examples.weights is not None and not examples.weights.all():  # 0 ignores a row
-            examples = examples.at(np.flatnonzero(examples.weights > 0))
+        examples = examples.without_ignored()
         model._progress = _core.Progress()
         try:
             train = partial(_train, model, start, examples)

@@ -9,8 +9,6 @@ from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-
 from labelgrove import _core
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._features import FeatureNames
@@ -261,8 +259,7 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
             return _core.OnlinePlt.on_trees(options.to_dict(), trees, len(names))
         if self.warm_start_size is None or examples is None:
             return _core.OnlinePlt(options.to_dict())
-        if examples.weights is not None:
-            examples = examples.at(np.flatnonzero(examples.weights))
+        examples = examples.without_ignored()
         size, n_rows = self.warm_start_size, examples.rows.n_rows
         n = int(size) if isinstance(size, Integral) else math.ceil(size * n_rows)
         return start_on_sample(

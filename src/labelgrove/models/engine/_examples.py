@@ -104,6 +104,12 @@ class Examples:
             own=None if self.own is None else self.own[rows],
         )
 
+    def without_ignored(self) -> Self:
+        """Return the examples whose weight is not 0."""
+        if self.weights is None or self.weights.all():
+            return self
+        return self.at(np.flatnonzero(self.weights))
+
     def counted(self, begin: int, end: int) -> npt.NDArray[np.uint32]:
         """Return the labels of the rows from ``begin`` to ``end`` with a weight above 0."""
         labels = self.ids[self.indptr[begin] : self.indptr[end]]
