@@ -53,6 +53,8 @@ def test_concepts_may_go_by_other_names(thesaurus: Any) -> None:
     path = thesaurus(TURTLE)
     found = skos_tree(path, names="prefLabel", language="en")
     assert nested(found) == (("State", "Tax", "Law"), "Sea")
+    british = thesaurus(TURTLE.replace("@en", "@en-GB").replace("@en-GB", "@EN-gb", 1), "gb.ttl")
+    assert skos_tree(british, names="prefLabel", language="en-gb") == found
     assert nested(skos_tree(path, ["1.1"], names="notation")) == ("1.1",)
     with pytest.raises(DataError, match="'http://example.org/b' has 2 names of kind prefLabel;"):
         skos_tree(path, names="prefLabel")

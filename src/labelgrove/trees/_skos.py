@@ -105,7 +105,7 @@ def _called(graph: Any, property_: Any, concepts: set[Any], language: str | None
         found = {
             str(name)
             for name in graph.objects(concept, property_)
-            if language is None or getattr(name, "language", None) == language
+            if language is None or _tag(name) == language.lower()
         }
         what = property_.rpartition("#")[2] + ("" if language is None else f" in {language!r}")
         if len(found) != 1:
@@ -118,3 +118,9 @@ def _called(graph: Any, property_: Any, concepts: set[Any], language: str | None
                 f"thesaurus: {str(owner[name])!r} and {str(concept)!r} are both called {name!r}"
             )
     return called
+
+
+def _tag(name: Any) -> str | None:
+    """Return the language of a literal in lower case, as RDF ignores the case."""
+    tag = getattr(name, "language", None)
+    return None if tag is None else str(tag).lower()
