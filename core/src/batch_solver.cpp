@@ -33,8 +33,9 @@ constexpr std::size_t kExamplesBetweenChecks = 256;
 
 constexpr std::uint32_t kVector = 16;  // floats: rows are padded to whole vectors and cache lines
 
-// Replaces a cost of 0, so that divisions by the cost stay finite.
+// Bounds of the costs, so that divisions by a cost and its products with squared lengths stay finite.
 constexpr float kLeastCost = 1e-20F;
+constexpr float kMostCost = 1e20F;
 
 }  // namespace
 
@@ -45,7 +46,7 @@ double constant_margin(const SolverOptions& options, double cost) {
   if (options.loss == BatchLoss::squared_hinge) return 2.0 * strength / (1.0 + 2.0 * strength);
   if (options.loss == BatchLoss::softmax) return 0.0;
   double low = 0.0;  // m = strength / (1 + exp(m)) has one solution; bisection finds it to the last bit of a float
-  double high = strength / 2.0;
+  double high = std::min(strength / 2.0, 1000.0);  // exp(1000) exceeds any strength
   for (int i = 0; i < 100 && low < high; ++i) {
     const double middle = 0.5 * (low + high);
     (middle * (1.0 + fixed_exp(middle)) < strength ? low : high) = middle;
@@ -179,7 +180,7 @@ float BatchSolver::visit(const Features& x, float square, const NodeExamples& ta
   const Kernels& kernel = kernels();
   kernel.table_margins(weights_.data(), stride_, x.ids, x.values, x.size, stride_, margins_.data());
   float* duals = duals_.data() + i * stride_;
-  set_cost(std::max(cost, kLeastCost));
+  set_cost(std::clamp(cost, kLeastCost, kMostCost));
   set_positives(targets, i, cost);
   const float violation = find_steps(duals, square);
   forget_positives(targets, i);
@@ -204,7 +205,7 @@ void BatchSolver::set_positives(const NodeExamples& targets, std::size_t i, floa
     if (column == kNone) continue;
     targets_[column] = 1.0F;
     if (targets.costs == nullptr) continue;
-    costs_[column] = std::max(cost * targets.costs[p], kLeastCost) * shares_[column];
+    costs_[column] = std::clamp(cost * targets.costs[p], kLeastCost, kMostCost) * shares_[column];
     softness_[column] = 0.5F / costs_[column];
   }
 }

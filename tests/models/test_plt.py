@@ -101,6 +101,18 @@ def test_examples_weigh_what_they_are_said_to() -> None:
     assert (gone.predict(X[y != 3]) == y[y != 3]).all()
 
 
+@pytest.mark.parametrize("parameters", [{}, {"loss": "log"}, {"link": "softmax"}])
+def test_costs_beyond_floats_are_those_that_fit(parameters: dict[str, Any]) -> None:
+    X, y = checkerboard(2)
+    clf = PLTClassifier(C=1e6, class_weight={y[0]: 9e5}, **parameters)
+    large, largest = (
+        clf.fit(X, y, sample_weight=np.full(len(y), weight)).predict_topk(X, 3)
+        for weight in (1e20, 3e38)
+    )
+    assert np.array_equal(large[1], largest[1], equal_nan=True)
+    assert (large[0][:, 0] == y).all()
+
+
 def test_passes_of_adagrad_go_as_far_as_examples_weigh() -> None:
     X, y = checkerboard(3)
     X, y = np.vstack([X, X]), np.append(y, np.roll(y, 1))  # every row has two answers
