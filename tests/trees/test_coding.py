@@ -92,6 +92,15 @@ def test_fractions_do_as_well_as_counts(frequencies: list[float]) -> None:
             assert huffman <= tree.expected_depth(frequencies) * (1 + 1e-9)
 
 
+@example([1, 1, 1, 2, 3, 4, 5], 2)  # 0.1 + 0.2 is more than 0.3
+@given(st.lists(COUNTS, min_size=1, max_size=100), ARITIES)
+def test_shares_give_the_tree_of_their_counts(counts: list[int], arity: int) -> None:
+    for build in BUILDERS:
+        tree = build(counts, arity=arity)
+        for unit in (0.1, 1 / 3, 1 / max(sum(counts), 1)):
+            assert build(np.array(counts) * unit, arity=arity) == tree
+
+
 @pytest.mark.parametrize("build", BUILDERS)
 def test_labels_come_with_frequencies_or_apart(build: Any) -> None:
     counts = {"law": 5, "tax": 2, "sea": 1}

@@ -13,6 +13,8 @@ from labelgrove.trees._frequencies import Frequencies, as_frequencies
 from labelgrove.trees._label_tree import LabelTree
 from labelgrove.trees._structure import Nodes
 
+_EPSILON = float(np.finfo(np.float64).eps)
+
 
 def huffman_tree(
     frequencies: Any, labels: Sequence[Any] | Names | None = None, *, arity: int = 2
@@ -75,10 +77,11 @@ def _merge(weights: list[float], arity: int) -> list[int]:
     parents = [-1] * n_leaves
     leaf, made = 0, n_leaves  # the heads of both queues
     take = 2 + (n_leaves - 2) % (arity - 1)
+    slack = 1.0 + _EPSILON * n_leaves  # rounding must not break ties; see _cut
     while leaf < n_leaves or len(weights) - made > 1:
         new, weight = len(weights), 0.0
         for _ in range(take):
-            if leaf < n_leaves and (made == len(weights) or weights[leaf] <= weights[made]):
+            if leaf < n_leaves and (made == len(weights) or weights[leaf] <= slack * weights[made]):
                 child = leaf
                 leaf += 1
             else:
@@ -154,8 +157,7 @@ def _split(values: Frequencies, arity: int, whole: int) -> tuple[Nodes, Nodes]:
     The depth is bounded, since a float can be halved only about two thousand times.
     """
     # Sum from the rare end: a sum from the front would round small values away.
-    rest = np.zeros(values.size + 1)
-    rest[:-1] = np.cumsum(values[::-1])[::-1]
+    rest = np.append(_sums(values[::-1])[::-1], 0.0)
     nodes = np.zeros(values.size, np.int64)
     parents = [np.array([-1])]
     n_nodes, level = 0, np.array([0])  # nodes above the level, and the level's own
@@ -171,6 +173,16 @@ def _split(values: Frequencies, arity: int, whole: int) -> tuple[Nodes, Nodes]:
         above, starts, ends = _runs(rest, starts, ends, arity, whole)
         parents.append(level[above])
     return np.concatenate(parents), nodes
+
+
+def _sums(values: Frequencies) -> Frequencies:
+    """Return cumulative sums, with errors that do not grow with their number."""
+    sums = np.cumsum(values)
+    before = np.append(0.0, sums[:-1])
+    added = sums - before
+    lost = (before - (sums - added)) + (values - added)  # Knuth's TwoSum
+    found: Frequencies = sums + np.cumsum(lost)
+    return found
 
 
 def _runs(
@@ -211,6 +223,8 @@ def _cut(rest: Frequencies, first: Nodes, last: Nodes, runs_left: int) -> Nodes:
     under = np.clip(over - 1, least, most)
     missing = np.abs(total - runs_left * (rest[first] - rest[under]))
     excess = np.abs(runs_left * (rest[first] - rest[over]) - total)
-    cut = np.where(missing <= excess, under, over)
+    # Rounding must not break ties, or shares would give another tree than counts.
+    rounding = 4 * _EPSILON * runs_left * rest[first]
+    cut = np.where(missing <= excess + rounding, under, over)
     even = np.ceil((last - first) / runs_left - 0.5).astype(np.int64)
     return np.where(total > 0, cut, np.clip(first + even, least, most))
