@@ -161,8 +161,14 @@ class Client:
         Returns
         -------
         list of (label, score)
+
+        Raises
+        ------
+        DataError
+            If the text is not a string.
         """
-        found = self._ask("POST", "/suggest", data={"text": text, "limit": str(k)})
+        asked = {"text": _text_of("text", text), "limit": str(k)}
+        found = self._ask("POST", "/suggest", data=asked)
         return [(one["uri"], one["score"]) for one in found["results"]]
 
     def predict_topk(self, texts: Iterable[str], k: int = 5) -> list[list[tuple[str, float]]]:
@@ -176,8 +182,13 @@ class Client:
         Returns
         -------
         list of list of (label, score)
+
+        Raises
+        ------
+        DataError
+            If the texts are a single string, or one is not a string.
         """
-        given, answers = list(texts), []
+        given, answers = _texts_of(texts), []
         for some in _cut(given, 32):
             documents = [{"text": text} for text in given[some]]
             found = self._ask(
@@ -188,7 +199,7 @@ class Client:
 
     def explain(self, text: str, label: str | None = None) -> list[dict[str, Any]]:
         """Explain which words contribute to which labels, in the service's format."""
-        asked = {"text": text} | ({} if label is None else {"label": label})
+        asked = {"text": _text_of("text", text)} | ({} if label is None else {"label": label})
         labels: list[dict[str, Any]] = self._ask("POST", "/explain", json=asked)["labels"]
         return labels
 
@@ -225,15 +236,12 @@ class Client:
         Raises
         ------
         DataError
-            If the numbers of texts, labels and ids differ.
+            If the numbers of texts, labels and ids differ, or a text is not a string.
         ServiceError
             If the service refuses the examples, or cannot be reached.
         """
-        for name, given in (("texts", texts), ("labels", labels)):
-            if isinstance(given, str):
-                raise DataError(
-                    f"{name}: found one string; expected a sequence with one element per example"
-                )
+        _require_rows("labels", labels)
+        texts = _texts_of(texts)
         own = [_labels_of(row, labels[row]) for row in range(len(labels))]
         names: Sequence[str | None] = [None] * len(texts) if ids is None else ids
         if not len(texts) == len(labels) == len(names):
@@ -400,6 +408,25 @@ def _cut(texts: Sequence[str], most: int) -> Iterator[slice]:
         end = min(max(bisect.bisect_right(ends, longest), begin + 1), begin + most)
         yield slice(begin, end)
         begin = end
+
+
+def _require_rows(name: str, given: Any) -> None:
+    if isinstance(given, str):
+        raise DataError(
+            f"{name}: found one string; expected a sequence with one element per example"
+        )
+
+
+def _texts_of(texts: Iterable[str]) -> list[str]:
+    _require_rows("texts", texts)
+    return [_text_of(f"texts, row {row}", text) for row, text in enumerate(texts)]
+
+
+def _text_of(place: str, text: Any) -> str:
+    """Return a text that JSON can hold: lone surrogates become question marks, as in models."""
+    if not isinstance(text, str):
+        raise DataError(f"{place}: found a {type(text).__name__}; expected a string")
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _labels_of(row: int, given: Iterable[str]) -> list[str]:

@@ -188,6 +188,28 @@ def test_a_string_is_no_collection(address: str) -> None:
         assert client.learn(["money back"], [{"refund"}]) > 0
 
 
+def test_texts_are_checked_before_they_are_sent(address: str) -> None:
+    with Client(address, "demo") as client:
+        for send in (client.predict_topk, lambda texts: client.learn(texts, [["a"]])):
+            with pytest.raises(DataError, match="texts: found one string"):
+                send("parcel")
+            with pytest.raises(DataError, match="texts, row 0: found a int; expected a string"):
+                send([3])
+        for ask in (client.suggest, client.explain):
+            with pytest.raises(DataError, match="text: found a NoneType"):
+                ask(None)
+        client.learn(["bad \ud800 day"], [["a"]], applied=True)  # as a model learns it
+        assert client.predict_topk(["bad \udcff day"], 1)[0][0][0] == "a"
+        assert client.events(0)["events"][-1]["body"]["text"] == "bad ? day"
+
+
+@pytest.mark.parametrize("words", ["eval URL d.svm", "tune URL d.svm", "info URL"])
+def test_commands_that_need_a_file_say_so(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(*words.replace("URL", "HTTP://127.0.0.1:9/#demo").split()) == 1
+    refusal = "expected a model file; only learn and predict can use a service"
+    assert f"error: HTTP://127.0.0.1:9/#demo: {refusal}" in capsys.readouterr().err
+
+
 def test_the_command_line_says_which_line_a_service_cannot_learn(
     address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

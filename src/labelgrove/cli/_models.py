@@ -16,6 +16,7 @@ from labelgrove._errors import DataError, FileFormatError, ModelFileError, Param
 from labelgrove._parameters import thread_count
 from labelgrove.cli._application import OPTIONS, trusting
 from labelgrove.cli._options import Reading, parse_settings, settable
+from labelgrove.cli._remote import is_address
 from labelgrove.cli._trees import read_tree
 from labelgrove.cli.streams._numbers import counted
 from labelgrove.data import Columns, Examples, read_vectors
@@ -167,12 +168,20 @@ def load_model(path: str, *, jobs: int = 1, vocabulary: Vocabulary | None = None
             "MODEL -: expected a file; a model is mapped into memory, so standard input cannot "
             "hold one"
         )
+    _refuse_service(path)
     if Path(path).is_dir():
         raise ModelFileError(f"{path}: this is a folder, not a model file")
     model: Model = labelgrove.load(path, n_jobs=jobs, trust_pattern=trusting.get())
     if vocabulary is not None:
         estimator_of(model).vocabulary_ = vocabulary
     return model
+
+
+def _refuse_service(path: str) -> None:
+    if is_address(path):
+        raise ParameterError(
+            f"{path}: expected a model file; only learn and predict can use a service"
+        )
 
 
 def reading_for(model: Model, reading: Reading) -> Reading:
@@ -202,6 +211,7 @@ def check_can_write(path: str) -> None:
             "found - as the output; expected a file, since the output replaces a whole file and "
             "cannot go to standard output"
         )
+    _refuse_service(path)
     target = Path(path)
     if target.is_symlink():
         target = Path(os.path.realpath(path))  # the file that will be replaced
@@ -213,6 +223,8 @@ def check_can_write(path: str) -> None:
         # The new file would replace the device or pipe itself.
         raise ParameterError(f"{path}: expected a regular file, since writing replaces it")
     folder = target.parent
+    if not folder.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "no such folder", os.fspath(folder))
     if not os.access(folder, os.W_OK) or (
         sys.platform != "win32" and not os.access(folder, os.X_OK)
     ):

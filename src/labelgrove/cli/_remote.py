@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def is_address(model: str) -> bool:
     """Return whether MODEL is the address of a service rather than a file."""
-    return model.startswith(("http://", "https://"))
+    return model.lower().startswith(("http://", "https://"))
 
 
 def learn_there(
