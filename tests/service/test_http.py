@@ -420,6 +420,15 @@ def test_feedback_days_later(client: TestClient) -> None:
         refused(client.post(f"{DEMO}/feedback", json=other), 404, f"'{unknown}'")
     given["labels"] = ["cow"]
     refused(client.post(f"{DEMO}/feedback", json=given), 409, "already has other labels")
+    key = {"Idempotency-Key": "f"}
+    asked = client.post(f"{DEMO}/suggest", data={"text": "a yak", "remember": 600})
+    given = {"id": asked.headers["LabelGrove-Suggestion"], "labels": ["yak"]}
+    first, again = (
+        client.post(f"{DEMO}/feedback", json=given, headers=key).json() for _ in range(2)
+    )
+    assert first["examples"] == 1 and again == {**first, "repeated": True}
+    given["labels"] = ["gnu"]
+    refused(client.post(f"{DEMO}/feedback", json=given, headers=key), 422, "another request")
     refused(client.post(f"{DEMO}/suggest", data={"text": "", "remember": 9}), 422, "to remember")
 
 

@@ -50,7 +50,7 @@ class Receipt(msgspec.Struct, omit_defaults=True):
     sequence : int
         Its last event; every answer computed at this event or later takes the request into account.
     first : int
-        Its first event.
+        Its first event; above `sequence` if it has none, since all examples already existed.
     examples : int
         Number of new examples.
     known : int
@@ -304,18 +304,33 @@ class Log:
 
         return self._submit(run)
 
-    def answer(self, identifier: str, body_with: Callable[[str], Any]) -> Future[Receipt]:
+    def answer(
+        self,
+        identifier: str,
+        body_with: Callable[[str], Any],
+        key: str | None = None,
+        digest: bytes = b"",
+    ) -> Future[Receipt]:
         """Turn a remembered text into an example.
 
         The example takes the suggestion's identifier as its name, so repeating this is harmless.
 
+        Parameters
+        ----------
+        identifier : str
+        body_with : callable
+            Returns the example's body, given its text.
+        key, digest
+            As for `append`.
+
         Returns
         -------
         Future of Receipt
-            Fails with a Problem: 404 if no such text is remembered, 409 if it has other labels.
+            Fails with a Problem: 404 if no such text is remembered, 409 if it has other labels, 422
+            if another request had the same key.
         """
 
-        def run(connection: sqlite3.Connection) -> Receipt:
+        def learn(connection: sqlite3.Connection) -> Receipt:
             found = connection.execute(
                 "SELECT text FROM suggestions WHERE id = ? AND expires >= ?", (identifier, now())
             ).fetchone()
@@ -329,6 +344,9 @@ class Log:
             connection.execute("DELETE FROM suggestions WHERE id = ?", (identifier,))
             addition = Addition("learn", body_with(found[0]), identifier)
             return _append(connection, [addition], [checked(addition.kind, addition.body)])
+
+        def run(connection: sqlite3.Connection) -> Receipt:
+            return _once(connection, key, digest, lambda: learn(connection))
 
         return self._submit(run)
 

@@ -12,6 +12,7 @@ import msgspec
 from labelgrove._version import __version__
 from labelgrove.service._events import PROJECT_NAME
 from labelgrove.service._http import Route
+from labelgrove.service._log import Receipt
 
 _PROBLEM = {
     "type": "object",
@@ -97,7 +98,7 @@ def _operation(
             {"name": name, "in": "query", "required": False, "schema": schema}
             for name, schema in fields["properties"].items()
         ]
-    if route.scope != "read" and route.body is not None and route.method == "POST":
+    if route.answer is Receipt or (route.scope == "learn" and route.body is not None):
         parameters.append(
             {
                 "name": "Idempotency-Key",

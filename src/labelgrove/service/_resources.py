@@ -153,7 +153,9 @@ async def forget_example(call: Call) -> Receipt:
 async def give_feedback(call: Call) -> Receipt:
     call.may_learn()
     project, labels = await call.project(), call.body.labels
-    answered = project.log.answer(call.body.id, lambda text: Learnt(text, labels))
+    answered = project.log.answer(
+        call.body.id, lambda text: Learnt(text, labels), call.key, call.raw
+    )
     return await call.durable(project, answered)
 
 
