@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from copy import deepcopy
 from itertools import count, islice
 from typing import Any
 
@@ -63,6 +64,10 @@ SOME = [
     "e\u0301 \u00e9",
     "1 \u00bd x\u00b2",
 ]
+
+
+def lengths(texts: list[str]) -> np.ndarray[Any, Any]:
+    return np.array([[len(text), 1.0] for text in texts])
 
 
 def as_dicts(rows: Any) -> list[dict[int, float]]:
@@ -351,6 +356,48 @@ def test_it_is_an_estimator_and_its_state_can_be_kept() -> None:
 
 
 @pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"n_features": 2**20}, {"n_features": 100}),
+        ({"n_features": 1000}, {"n_features": 2**20}),
+        ({"preset": "words"}, {"preset": "words+stems"}),
+        ({"words": (1, 1)}, {"words": (1, 3), "min_documents": 3}),
+        ({}, {"n_features": "many", "embeddings": 3}),
+        ({"embeddings": lengths}, {"embeddings": None, "embedding_weight": 0.1}),
+        ({"embeddings": lengths}, {"embeddings": lambda texts: np.ones((len(texts), 4))}),
+        ({}, {"embeddings": lengths}),
+    ],
+    ids=range(8),
+)
+def test_parameters_take_effect_at_the_next_fit(
+    before: dict[str, Any], after: dict[str, Any]
+) -> None:
+    def answers(features: TextFeatures) -> Any:
+        counted = features.uncounted().counted(asked, 1)
+        return (
+            features.transform(asked).toarray().tolist(),
+            features.learn(counted.rows, 0, 2, 1).values.tolist(),
+            features.weighted(counted, 1, as_next=True).n_features,
+            features.sources(asked[0]),
+            features.spans(asked[0]),
+            features.partial_fit(asked).transform(asked).toarray().tolist(),
+            len(features.get_feature_names_out()),
+            features.state()[0],
+        )
+
+    texts, asked = ["a heap of words", "b"], ["words of a heap", "one word"]
+    before = {"n_features": 4096, **before}
+    kept = TextFeatures(**before).fit(texts)
+    changed = TextFeatures(**before).fit(texts).set_params(**after)
+    copied = deepcopy(changed)
+    expected = answers(kept)
+    assert answers(changed) == answers(copied) == expected
+    if after.get("embeddings") != 3:
+        new = TextFeatures(**before | after).fit(texts)
+        assert answers(changed.fit(texts)) == answers(new) != expected
+
+
+@pytest.mark.parametrize(
     "arrays",
     [
         {},
@@ -368,6 +415,14 @@ def test_it_is_an_estimator_and_its_state_can_be_kept() -> None:
 def test_damaged_counts_are_refused(arrays: Any) -> None:
     with pytest.raises(ValueError, match="array"):
         TextFeatures.from_state({"n_features": 64}, arrays)
+
+
+def test_it_can_be_used_unfitted_and_changed_if_nothing_is_counted() -> None:
+    features = TextFeatures("words", idf=False, n_features=1000)
+    expected = features.transform(["a word"]).toarray()
+    features.set_params(n_features=64)
+    assert np.array_equal(features.transform(["a word"]).toarray(), expected)
+    assert features.fit([]).transform(["a word"]).shape == (1, 64)
 
 
 def test_the_rows_suit_solvers_that_take_indices_of_32_bits_only() -> None:

@@ -96,5 +96,5 @@ def load(
             raise ParameterError(
                 f"{path}: embeddings: this model does not embed texts by a function; expected None"
             )
-        text.set_params(embeddings=embeddings)
+        text.embed_with(embeddings)
     return model if text is None else text_classifier(model, text, names, columns)

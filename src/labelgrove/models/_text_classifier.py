@@ -732,7 +732,8 @@ def counter_of(
     Another thread may call it while the model learns. It returns texts unchanged if the model
     learns names of labels.
     """
-    front = clone(model.text_) if hasattr(model, "text_") else model._fresh()[1]
-    if model.names is not None or isinstance(front, HashedText):
+    text = model.text_ if hasattr(model, "text_") else model._fresh()[1]
+    if model.names is not None or isinstance(text, HashedText):
         return lambda texts: texts
+    front = text.uncounted()
     return lambda texts: front.counted(texts, threads)

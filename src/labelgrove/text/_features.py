@@ -8,7 +8,12 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    clone,
+)
 
 from labelgrove import _core
 from labelgrove._errors import NotLearnedError, ParameterError
@@ -108,6 +113,10 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     Words of more than 64 letters are cut into pieces of 64. Lone surrogates separate words.
 
+    As everywhere in scikit-learn, parameters that are set later take effect at the next `fit`; only
+    ``n_jobs`` does so at once. `partial_fit` continues with the parameters that it began with, and
+    so does `transform` if it was called without `fit`.
+
     Examples
     --------
     >>> text = TextFeatures("words").fit(["a heap of words", "a stack of words"])
@@ -120,6 +129,9 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     kind: ClassVar[str] = "text-features"
     _engine: _core.TextFeatures | None = None
+    # The checked parameters of the engine, its embeddings, and their number of columns.
+    _fitted: dict[str, Any]
+    _embeddings: str | Embed | None
     _embedding_size: int | None = None  # unknown until there is an engine
 
     def __init__(
@@ -175,11 +187,11 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         ParameterError
             If a parameter lies outside its domain.
         """
-        engine = _core.TextFeatures(self._options())
-        threads = thread_count(self.n_jobs)
+        settings = self._checked()
+        engine, threads = _new_engine(settings), thread_count(self.n_jobs)
         counts: Triple = engine.count(checked_texts(texts), threads)
         engine.add(*counts)
-        self._start(engine)
+        self._start(engine, settings)
         return self
 
     def partial_fit(self, texts: Iterable[str], y: object = None) -> Self:  # noqa: ARG002
@@ -302,9 +314,9 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         >>> list(TextFeatures("words+stems").sources("Herrings, herring").values())
         [['Herrings'], ['Herrings', 'herring'], ['herring']]
         """
-        engine = self._engine or _core.TextFeatures(self._options())
+        engine = self._engine or _new_engine(self._checked())
         found = names_by_column(engine, self.spans(text))
-        meaning = range(self.n_features, self._n_features_out)
+        meaning = range(self._n_hashed, self._n_features_out)
         return found | {column: ["(its meaning)"] for column in meaning}
 
     def by_column(self, by_word: Mapping[str, T]) -> dict[int, T]:
@@ -381,14 +393,15 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         -------
         Rows
         """
-        engine = _core.TextFeatures(self._options())
+        settings = self._checked()
+        engine = _new_engine(settings)
         if isinstance(texts, CountedTexts):
-            self._start(engine)
+            self._start(engine, settings)
             self.add(texts)
             return self.weighted(texts, threads, as_next=False)
         given = checked_texts(texts)
         found = engine.fit_transform(given, threads)
-        self._start(engine)
+        self._start(engine, settings)
         return self._rows(found, given)
 
     def add(self, counts: CountedTexts) -> None:
@@ -414,7 +427,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         own, meanings = zip(*parts, strict=True)
         arrays: Triple = self._started().weighted(list(own), as_next, threads)
         if self._embedding_size:
-            arrays = appended(arrays, np.concatenate(meanings), self.n_features)
+            arrays = appended(arrays, np.concatenate(meanings), self._n_hashed)
         return Rows(*arrays, len(counts), self._n_features_out, dense=False)
 
     def counted(self, texts: Iterable[str] | CountedTexts, threads: int) -> CountedTexts:
@@ -435,6 +448,18 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         given = checked_texts(texts)
         return CountedTexts((self._rows(engine.count(given, threads), given),))
 
+    def uncounted(self) -> TextFeatures:
+        """Return a copy with the parameters in force that has counted no documents.
+
+        Returns
+        -------
+        TextFeatures
+        """
+        copy: TextFeatures = clone(self)
+        if self._engine is not None:
+            copy.set_params(**{**self._fitted, "embeddings": self._embeddings})
+        return copy
+
     def learn(self, counts: Rows, begin: int, end: int, threads: int) -> Rows:
         """Add some of the documents one by one, weighting each by the counts at that moment.
 
@@ -454,7 +479,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         own, meaning = self._without_meaning(counts.part(begin, end).arrays)
         learnt = self._started().learn(*own, threads)
         if meaning is not None:
-            learnt = appended(learnt, meaning, self.n_features)
+            learnt = appended(learnt, meaning, self._n_hashed)
         ends, ids, values = learnt
         indptr = np.zeros(counts.n_rows + 1, np.int64)
         indptr[begin : end + 1] = ends
@@ -475,13 +500,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         ParameterError
             If a parameter lies outside its domain.
         """
-        settings = self._settings()
-        if settings["embeddings"] is None:
-            del settings["embeddings"], settings["embedding_weight"]
-        return {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in settings.items()
-        }
+        return _as_json(self._checked())
 
     @classmethod
     def from_dict(cls, parameters: Mapping[str, Any]) -> TextFeatures:
@@ -523,7 +542,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             Its counts.
         """
         saved = self._started().save()
-        header = {"kind": self.kind, **self._parameters}
+        header = {"kind": self.kind, **_as_json(self._fitted)}
         if self._embedding_size:
             header["embedding_size"] = self._embedding_size
         return header, saved
@@ -555,9 +574,23 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         text = cls.from_dict(kept)
         if (text.embeddings is None) != (size == 0):
             raise ParameterError("embedding_size and embeddings contradict each other")
-        state = {"_engine": dict(arrays), "_embedding_size": size}
+        state = {
+            "_engine": dict(arrays),
+            "_fitted": settings_of(vars(text)),
+            "_embeddings": text.embeddings,
+            "_embedding_size": size,
+        }
         text.__setstate__({**text.__getstate__(), **state})
         return text
+
+    def embed_with(self, function: Embed) -> None:
+        """Use the function that the state could not store.
+
+        Parameters
+        ----------
+        function : callable
+        """
+        self.embeddings = self._embeddings = function
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
@@ -568,7 +601,6 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if self._engine is not None:
-            self._parameters = self.to_dict()
             self._engine = _core.TextFeatures.load(self._options(), state["_engine"])
 
     # --- inside --------------------------------------------------------------------------------
@@ -576,20 +608,26 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def _started(self) -> _core.TextFeatures:
         """Return the engine that counts, created if necessary."""
         if self._engine is None:
-            self._start(_core.TextFeatures(self._options()))
+            settings = self._checked()
+            self._start(_new_engine(settings), settings)
         assert self._engine is not None
         return self._engine
 
-    def _start(self, engine: _core.TextFeatures) -> None:
-        size = 0 if self.embeddings is None else unit_rows(self._embed(), ["a text"]).shape[1]
-        self._engine, self._parameters, self._embedding_size = engine, self.to_dict(), size
+    def _start(self, engine: _core.TextFeatures, settings: dict[str, Any]) -> None:
+        """Adopt an engine and the parameters that it was made with."""
+        embeddings, size = self.embeddings, 0
+        if embeddings is not None:
+            size = unit_rows(embedding_of(embeddings), ["a text"]).shape[1]
+        self._fitted, self._embeddings, self._embedding_size = settings, embeddings, size
+        self._engine = engine
 
-    def _embed(self) -> Embed:
-        return embedding_of(self.embeddings)
-
-    def _settings(self) -> dict[str, Any]:
+    def _checked(self) -> dict[str, Any]:
         """Return the checked parameters, with the preset's values for those that are None."""
         return settings_of(vars(self))
+
+    def _settings(self) -> dict[str, Any]:
+        """Return the parameters in force: those of the engine, or the next one's."""
+        return self._checked() if self._engine is None else self._fitted
 
     def _options(self) -> dict[str, Any]:
         """Return the same settings in the form that the core expects."""
@@ -602,8 +640,9 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def _rows(self, arrays: Triple, texts: list[str]) -> Rows:
         """Add embeddings to the rows that the core has made of texts."""
         if self._embedding_size:
-            meaning = unit_rows(self._embed(), texts, self._embedding_size)
-            arrays = appended(arrays, meaning * np.float32(self.embedding_weight), self.n_features)
+            meaning = unit_rows(embedding_of(self._embeddings), texts, self._embedding_size)
+            weight = np.float32(self._fitted["embedding_weight"])
+            arrays = appended(arrays, meaning * weight, self._n_hashed)
         return Rows(*arrays, len(texts), self._n_features_out, dense=False)
 
     def _without_meaning(self, rows: Triple) -> tuple[Triple, npt.NDArray[np.float32] | None]:
@@ -611,8 +650,13 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return taken_apart(rows, self._embedding_size) if self._embedding_size else (rows, None)
 
     @property
+    def _n_hashed(self) -> int:
+        """Number of columns of words and subwords, which precede those of the embedding."""
+        return int(self._settings()["n_features"])
+
+    @property
     def _n_features_out(self) -> int:
-        return self.n_features + (self._embedding_size or 0)
+        return self._n_hashed + (self._embedding_size or 0)
 
     def __sklearn_clone__(self) -> TextFeatures:
         # A deep copy of `embeddings` could copy a model of gigabytes.
@@ -626,6 +670,20 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         tags.input_tags.string = True
         tags.input_tags.two_d_array = False
         return tags
+
+
+def _new_engine(settings: Mapping[str, Any]) -> _core.TextFeatures:
+    return _core.TextFeatures(core_options(settings))
+
+
+def _as_json(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings as `to_dict` does, without those of an embedding if there is none."""
+    unused = () if settings["embeddings"] else ("embeddings", "embedding_weight")
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in settings.items()
+        if name not in unused
+    }
 
 
 def _csr(rows: Rows) -> csr_array:
