@@ -11,7 +11,9 @@ import pytest
 
 from labelgrove import (
     DataError,
+    EmbeddingClassifier,
     LearningInterrupted,
+    LOMTreeClassifier,
     OnlinePLTClassifier,
     ParameterError,
     PLTClassifier,
@@ -33,8 +35,14 @@ TEXTS = ["salmon in the Baltic", "who mends", "nothing", "cod again", "quotas"] 
 LABELS = [["f"], ["n", "x"], [], ["f", "new"], ["f", "q"]] * 3
 
 
+def learner(vocabulary: Vocabulary = VOCABULARY) -> OnlinePLTClassifier:
+    model = OnlinePLTClassifier()
+    model.vocabulary_ = vocabulary
+    return model
+
+
 def test_names_of_labels_met_come_before_the_example_that_brings_them() -> None:
-    more = with_names(TEXTS[:4], LABELS[:4], None, VOCABULARY, "met")
+    more = with_names(learner(), "met", TEXTS[:4], LABELS[:4])
     assert more.texts == [
         *("fish and fisheries", "salmon in the Baltic"),
         *("fishing nets", "who mends", "nothing", "cod again"),
@@ -45,17 +53,19 @@ def test_names_of_labels_met_come_before_the_example_that_brings_them() -> None:
 
 
 def test_names_of_all_come_before_the_first_example_with_a_label() -> None:
-    more = with_names(["a", "b", "c"], [[], ["n"], ["f"]], [1.0, 2.0, 3.0], VOCABULARY, "all")
+    more = with_names(learner(), "all", ["a", "b", "c"], [[], ["n"], ["f"]], [1.0, 2.0, 3.0])
     assert more.labels == [[], ["n"], ["f"], ["o"], ["n"], ["f"]]
     assert more.weights is not None
     assert more.weights.tolist() == [1.0, 1.0, 1.0, 1.0, 2.0, 3.0]
-    again = with_names(["d"], [["o"]], None, VOCABULARY, "all", known={"n", "f", "o"})
+    later = learner().fit(np.eye(3), [["n"], ["f"], ["o"]])
+    later.vocabulary_ = VOCABULARY
+    again = with_names(later, "all", ["d"], [["o"]])
     assert again.texts == ["d"]
 
 
 def test_classes_and_numbers() -> None:
     numbered = Vocabulary([Concept("7", {"": "seven"}), Concept("x", {"": "no number"})])
-    more = with_names(["a"], np.array([3]), None, numbered, "all")
+    more = with_names(learner(numbered), "all", ["a"], np.array([3]))
     assert (more.texts, more.labels) == (["seven", "a"], [7, 3])
 
 
@@ -148,3 +158,45 @@ def test_labels_of_the_vocabulary_need_no_announcement() -> None:
         model.partial_fit(["one"], [["c"]], classes=["a", "b"])
     with pytest.raises(DataError, match="label 'b' has no examples yet"):
         model.explain("one", "b")
+
+
+@pytest.mark.parametrize("names", ["met", "all"])
+@pytest.mark.parametrize(
+    ("classifier", "texts", "labels", "weights"),
+    [
+        (OnlinePLTClassifier(), {"a": 1, "b": 2, "c": 3}, [["f"], ["n"], ["o"]], None),
+        (OnlinePLTClassifier(), "one", [["f"]], None),
+        (OnlinePLTClassifier(), None, [["f"]], None),
+        (OnlinePLTClassifier(), 5, [["f"]], None),
+        (OnlinePLTClassifier(), np.array([["a"], ["b"]]), [["f"], ["n"]], None),
+        (OnlinePLTClassifier(), ["a", "b", 3], [["f"], ["n"], ["o"]], None),
+        (OnlinePLTClassifier(), ["a", "b", "c"], [["f"], ["n"], ["\ud800"]], None),
+        (LOMTreeClassifier(), ["a", "b", "c"], [["f"], ["n"], ["f", "n"]], None),
+        (OnlinePLTClassifier(), ["a", "b", "c"], [["f"], ["n"], ["o"]], [1, 0, 1e9]),
+        (PLTClassifier(online_ready=True), ["a", "b", "c"], [["f"], ["n"], ["o"]], [1, 0, 1e9]),
+        (EmbeddingClassifier(), ["a", "b", "c"], [["f"], ["n"], ["o"]], [1, 0, 1e9]),
+    ],
+    ids=range(11),
+)
+def test_what_is_refused_is_found_in_the_callers_rows(
+    classifier: Any, texts: Any, labels: Any, weights: Any, names: Any
+) -> None:
+    with pytest.raises(DataError) as expected:
+        TextClassifier(classifier).fit(texts, labels, weights)
+    new = TextClassifier(classifier, vocabulary=VOCABULARY, names=names)
+    learns = [new.fit, new.partial_fit] if hasattr(new, "partial_fit") else [new.fit]
+    for learn in learns:
+        with pytest.raises(DataError) as found:
+            learn(texts, labels, sample_weight=weights)
+        assert str(found.value) == str(expected.value)
+    if isinstance(texts, list):
+        assert "row 2" in str(expected.value)
+
+
+def test_a_column_of_arrow_is_texts_with_names_too() -> None:
+    pa = pytest.importorskip("pyarrow")
+    found, expected = (
+        TextClassifier(vocabulary=VOCABULARY, names="met").fit(texts, LABELS).fingerprint()
+        for texts in (pa.array(TEXTS), TEXTS)
+    )
+    assert found == expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -275,6 +276,11 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
     def _kinds(self) -> tuple[str, ...]:
         """The kinds of targets that it can learn."""
         return KINDS
+
+    @property
+    def _most_weight(self) -> float:
+        """The largest weight of an example that it can learn."""
+        return math.inf
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy for multi-class targets, or precision at 1 for multi-label ones.

@@ -37,7 +37,7 @@ class BatchClassifier(LabelClassifier):
         return 0.0 if progress is None else progress.share
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, own: Mask = None) -> None:
-        fit_at_once(self, X, y, partial(check_weights, sample_weight), own)
+        fit_at_once(self, X, y, partial(check_weights, sample_weight, most=self._most_weight), own)
 
     @abstractmethod
     def _start(self, *, named: bool) -> BatchStart:

@@ -22,7 +22,7 @@ from labelgrove.models._label_tree import LabelTreeClassifier
 from labelgrove.models._online import OnlineClassifier
 from labelgrove.models._plt_options import FLOATS, LARGEST_STEP, LEARNERS
 from labelgrove.models.engine._archive import Format
-from labelgrove.models.engine._examples import MOST_WEIGHT, Examples, Mask, Start
+from labelgrove.models.engine._examples import Examples, Mask, Start
 from labelgrove.models.engine._learned import Learned
 from labelgrove.models.engine._records import SavedOptions, word_for
 from labelgrove.models.engine._trees import TreePlan, engine_tree, engine_tree_of_ids, labels_of
@@ -227,7 +227,7 @@ class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
         self.random_state = random_state
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, own: Mask = None) -> None:
-        fit_at_once(self, X, y, partial(check_weights, sample_weight, most=MOST_WEIGHT), own)
+        fit_at_once(self, X, y, partial(check_weights, sample_weight, most=self._most_weight), own)
 
     def _start(self, *, named: bool) -> Start[Any]:
         parameters = self.get_params(deep=False)

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from labelgrove._errors import DataError, ParameterError
+from labelgrove._labels import LabelRegistry
 from labelgrove._targets import Targets, parse_targets
 from labelgrove._validation import check_weights
+from labelgrove.models._base import LabelClassifier
+from labelgrove.models.engine._learned import of_kinds
+from labelgrove.text._checked import checked_texts
 from labelgrove.vocabulary import Vocabulary
 
 NamesLearnt = Literal["met", "all"]
-
-
-class Known(Protocol):
-    """Labels that a model knows."""
-
-    def __contains__(self, label: object, /) -> bool: ...
-
-    def __len__(self) -> int: ...
 
 
 _WEIGHT = 1.0
@@ -70,12 +66,11 @@ def check_names(names: object, vocabulary: object) -> None:
 
 
 def with_names(
+    classifier: LabelClassifier,
+    names: NamesLearnt,
     texts: Iterable[str],
     y: Any,
-    sample_weight: Any,
-    vocabulary: Vocabulary,
-    names: NamesLearnt,
-    known: Known = (),
+    sample_weight: Any = None,
 ) -> WithNames:
     """Insert the names of new labels before the examples that introduce them.
 
@@ -84,28 +79,33 @@ def with_names(
 
     Parameters
     ----------
+    classifier : LabelClassifier
+        Will learn the examples; has a vocabulary.
+    names : "met" or "all"
+        "all": the first label introduces all labels of the vocabulary.
     texts : iterable of str
         One text per example.
     y : labels of each text, by name
     sample_weight : array-like of shape (n,), optional
-    vocabulary : Vocabulary
-    names : "met" or "all"
-        "all": the first label introduces all labels of the vocabulary.
-    known : sized container of labels
-        Labels that the model knows.
 
     Raises
     ------
     DataError
-        If y cannot be used, or is a matrix, whose columns have no names.
+        If an argument cannot be used, or y is a matrix, whose columns have no names. Whatever the
+        classifier would refuse in a row is refused here, before names change the rows' numbers.
     """
-    given = [texts] if isinstance(texts, str) else list(texts)
-    targets = parse_targets(y, len(given))
+    vocabulary, learned = classifier.vocabulary_, classifier._learned
+    assert vocabulary is not None
+    known = LabelRegistry() if learned is None else learned.labels
+    given = checked_texts(texts)
+    targets = of_kinds(classifier._kinds, parse_targets(y, len(given)))
     if targets.kind == "indicator":
         raise DataError(
             "Y is a 0/1 matrix, and the names of a vocabulary refer to labels; expected labels"
         )
-    weights = check_weights(sample_weight, len(given), some=False)
+    most = classifier._most_weight
+    weights = check_weights(sample_weight, len(given), most=most, some=False)
+    known.foresee(targets)
     rows: list[int] = []  # -1 for names
     found: list[str] = []
     labels: list[Any] = []
@@ -134,7 +134,7 @@ def _new(
     targets: Targets,
     vocabulary: Vocabulary,
     names: NamesLearnt,
-    known: Known,
+    known: LabelRegistry,
     met: set[Any],
     started: bool,
 ) -> Iterator[Any]:

@@ -69,6 +69,10 @@ class OnlineClassifier(LabelClassifier):
 
     epochs: int
 
+    @property
+    def _most_weight(self) -> float:
+        return MOST_WEIGHT
+
     def _fit(self, X: Any, y: Any, sample_weight: Any, own: Mask = None) -> None:
         passes, threads = integer("epochs", self.epochs, 1), thread_count(self.n_jobs)
         with self._guard.changing() as turn:
@@ -78,7 +82,7 @@ class OnlineClassifier(LabelClassifier):
                 X,
                 y,
                 self._kinds,
-                partial(check_weights, sample_weight, most=MOST_WEIGHT),
+                partial(check_weights, sample_weight, most=self._most_weight),
                 check=self._check_new_labels,
                 own=own,
             )
@@ -165,7 +169,7 @@ class OnlineClassifier(LabelClassifier):
         threads = thread_count(self.n_jobs)
         pace = Pace.of_runs(threads) if patience is None else Pace.of_steps()
         with self._guard.changing(patience) as turn:
-            weigh = partial(check_weights, sample_weight, most=MOST_WEIGHT, some=False)
+            weigh = partial(check_weights, sample_weight, most=self._most_weight, some=False)
             examples = self._take_more(X, y, classes, weigh, turn, own, zeros=prepare is not None)
             self._run(examples, 1, turn, threads, pace, prepare, again=again, watch=watch)
         return self

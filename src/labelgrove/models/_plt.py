@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -15,7 +16,6 @@ from labelgrove._errors import ParameterError
 from labelgrove._features import FeatureNames
 from labelgrove._labels import LabelRegistry
 from labelgrove._parameters import thread_count
-from labelgrove._validation import check_weights
 from labelgrove.models._batch import BatchClassifier, BatchStart
 from labelgrove.models._label_tree import LabelTreeClassifier
 from labelgrove.models._online_plt import iplt_options, online_options
@@ -193,6 +193,10 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
     def _kinds(self) -> tuple[str, ...]:
         return ("multiclass",) if self.link == "softmax" else super()._kinds  # siblings compete
 
+    @property
+    def _most_weight(self) -> float:
+        return MOST_WEIGHT if self.solver == "adagrad" or self.online_ready else math.inf
+
     def _start(self, *, named: bool) -> BatchStart:
         options, plan, labels = self._checked()
         make = partial(self._train, options, plan, labels)
@@ -232,8 +236,6 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         """Build the trees and learn their node classifiers."""
         rows, indptr, ids = examples.rows, examples.indptr, examples.ids
         online = options.solver == SOLVERS.index("adagrad")
-        if online or options.online is not None:
-            check_weights(weights, rows.n_rows, most=MOST_WEIGHT)
         trees = [engine_tree_of_ids(tree) for tree in plan.build(rows, indptr, ids, labels)]
         threads = thread_count(self.n_jobs)
         if online:

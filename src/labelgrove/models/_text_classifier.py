@@ -189,8 +189,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         classifier, text = self._fresh()
         own = None
         if self.names is not None:
-            assert self.vocabulary is not None  # checked by _fresh
-            more = with_names(X, y, sample_weight, self.vocabulary, self.names)
+            more = with_names(classifier, self.names, X, y, sample_weight)
             X, y, sample_weight, own = more.texts, more.labels, more.weights, more.own
         rows = text.fit_rows(X, thread_count(classifier.n_jobs))
         self._fitting = classifier
@@ -628,8 +627,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         classifier: Any = self.classifier_
         own = None
         if self.names is not None and classifier.vocabulary_ is not None:
-            known = () if classifier._learned is None else classifier._learned.labels
-            more = with_names(X, y, sample_weight, classifier.vocabulary_, self.names, known)
+            more = with_names(classifier, self.names, X, y, sample_weight)
             X, y, sample_weight, own = more.texts, more.labels, more.weights, more.own
             if classes is not None:
                 at_once = () if classifier._learned is None else classifier._learned.classes()
