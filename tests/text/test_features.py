@@ -18,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 
 from labelgrove import DataError, NotLearnedError, ParameterError, _core
 from labelgrove.text import TextFeatures
+from labelgrove.text._words import Span, names_by_column
 from naive.text import NaiveTextFeatures, hashed, mix
 
 OPTIONS: dict[str, Any] = {
@@ -286,6 +287,24 @@ def test_sources_are_words_as_they_stand_in_the_text() -> None:
         ]
     )
     assert features.sources("") == {}
+
+
+def test_words_that_share_a_column_are_not_compared_with_each_other() -> None:
+    compared = 0
+
+    class Name(str):
+        __slots__ = ()
+        __hash__ = str.__hash__
+
+        def __eq__(self, other: object) -> bool:
+            nonlocal compared
+            compared += 1
+            return str.__eq__(self, other)
+
+    spans = [Span(0, 1, Name(f"w{i % 500}"), is_run=False) for i in range(1000)]
+    found = names_by_column(_core.TextFeatures(OPTIONS | {"columns": 2}), spans)
+    assert max(map(len, found.values())) == 500
+    assert 0 < compared < 10_000
 
 
 def test_nothing_is_transformed_before_it_is_counted_unless_counts_do_not_matter() -> None:

@@ -50,14 +50,14 @@ def names_by_column(engine: _core.TextFeatures, spans: Iterable[Span]) -> dict[i
     """Return the words that each column comes from; runs only if none of their words does."""
     spans = list(spans)
     indptr, columns, _ = engine.count([span.name for span in spans], 1)
-    found: dict[int, list[str]] = {}
+    found: dict[int, dict[str, None]] = {}  # ordered sets
     for i, span in enumerate(spans):
         for column in columns[indptr[i] : indptr[i + 1]].tolist():
-            listed = found.setdefault(column, [])
+            listed = found.setdefault(column, {})
             # The features of a run include those of its words, which came earlier in the list.
-            if span.name not in listed and (not span.is_run or not listed):
-                listed.append(span.name)
-    return found
+            if not span.is_run or not listed:
+                listed[span.name] = None
+    return {column: list(listed) for column, listed in found.items()}
 
 
 def values_by_column(options: Mapping[str, Any], by_word: Mapping[str, T]) -> dict[int, T]:
