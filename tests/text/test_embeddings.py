@@ -106,14 +106,32 @@ def test_a_file_holds_no_function_and_says_so(tmp_path: Path) -> None:
         ({"w": [1.0] * 999}, r"embeddings={'w': \[1.0, .{60,70}: expected None, 'wordllama', or a"),
         (3, "embeddings=3"),
         (lambda texts: np.ones(len(texts)), r"shape \(1,\)"),
+        (
+            lambda texts: np.ones((len(texts), 0)),
+            r"shape \(1, 0\) for 1 texts; expected \(1, at le",
+        ),
         (lambda texts: [["x"]] * len(texts), "not a finite number"),
         (lambda texts: np.full((len(texts), 2), np.nan), "not a finite number"),
     ],
-    ids=range(6),
+    ids=range(7),
 )
 def test_what_is_no_embedding_is_refused(embeddings: Any, message: str) -> None:
     with pytest.raises((ParameterError, DataError), match=message):
         TextFeatures(embeddings=embeddings).fit(TEXTS)
+
+
+def test_columns_have_numbers_of_31_bits() -> None:
+    most = 2**31 - 5
+    text = TextFeatures("words", idf=False, n_features=most, embeddings=letters)
+    X = text.transform(["tea"])
+    assert (X.shape, X.indices[-1]) == ((1, most + 3), most + 2)
+    text.set_params(n_features=most + 1)
+    with pytest.raises(ParameterError, match="n_features=2147483644 and 3 columns of embeddings"):
+        text.fit(["tea"])
+    header, arrays = text.state()
+    del header["kind"]
+    with pytest.raises(ParameterError, match="n_features=2147483643 and 4 columns of embeddings"):
+        TextFeatures.from_state(header | {"embedding_size": 4}, arrays)
 
 
 def test_a_copy_shares_the_function() -> None:

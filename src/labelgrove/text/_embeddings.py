@@ -53,14 +53,15 @@ def unit_rows(embed: Embed, texts: list[str], size: int | None = None) -> npt.ND
     ------
     DataError
         If the function does not return an array of finite numbers with one row per text and
-        ``size`` columns.
+        ``size`` columns, or at least one.
     """
     whole = [text.encode("utf-8", "replace").decode() for text in texts]
     found = np.asarray(embed(whole)) if whole else np.zeros((0, size or 0))
-    if found.ndim != 2 or len(found) != len(texts) or size not in (None, found.shape[1]):
+    sized = found.ndim == 2 and (found.shape[1] > 0 if size is None else found.shape[1] == size)
+    if not sized or len(found) != len(texts):
         raise DataError(
             f"embeddings returned an array of shape {found.shape} for {len(texts)} texts; expected "
-            f"({len(texts)}, {'columns' if size is None else size})"
+            f"({len(texts)}, {'at least 1' if size is None else size})"
         )
     if found.dtype.kind not in "fiu" or not np.isfinite(found).all():
         raise DataError("embeddings returned a value that is not a finite number; expected floats")

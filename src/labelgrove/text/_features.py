@@ -30,7 +30,7 @@ from labelgrove.text._embeddings import (
     taken_apart,
     unit_rows,
 )
-from labelgrove.text._settings import core_options, counts_documents, settings_of
+from labelgrove.text._settings import core_options, counts_documents, require_room, settings_of
 from labelgrove.text._words import Span, names_by_column, values_by_column, words_and_runs
 
 T = TypeVar("T")
@@ -64,7 +64,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     n_features : int, default=2**22
         Number of columns, 2 to 2**26, split evenly between words and subwords if there are both.
         Every column takes 4 bytes of memory. If nothing is counted (without ``idf`` and with
-        ``min_documents=1``), there may be up to 2**31 - 2.
+        ``min_documents=1``), there may be up to 2**31 - 2, including those of ``embeddings``.
     words : tuple of two ints, optional
         Shortest and longest runs of words that are features: (1, 2) adds pairs. At most 8;
         (0, 0) for none.
@@ -574,9 +574,11 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         text = cls.from_dict(kept)
         if (text.embeddings is None) != (size == 0):
             raise ParameterError("embedding_size and embeddings contradict each other")
+        settings = settings_of(vars(text))
+        require_room(settings, size)
         state = {
             "_engine": dict(arrays),
-            "_fitted": settings_of(vars(text)),
+            "_fitted": settings,
             "_embeddings": text.embeddings,
             "_embedding_size": size,
         }
@@ -618,6 +620,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         embeddings, size = self.embeddings, 0
         if embeddings is not None:
             size = unit_rows(embedding_of(embeddings), ["a text"]).shape[1]
+            require_room(settings, size)
         self._fitted, self._embeddings, self._embedding_size = settings, embeddings, size
         self._engine = engine
 

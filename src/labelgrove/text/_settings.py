@@ -68,6 +68,15 @@ def settings_of(parameters: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def require_room(settings: Mapping[str, Any], embedding_size: int) -> None:
+    """Refuse an embedding whose columns, after those of the words, would have too high numbers."""
+    if settings["n_features"] + embedding_size > _MOST:
+        raise ParameterError(
+            f"n_features={settings['n_features']} and {embedding_size} columns of embeddings; "
+            f"expected at most {_MOST} columns together"
+        )
+
+
 def core_options(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Convert settings to the options that the core expects."""
     starts = settings["subwords_at"] == "start"
