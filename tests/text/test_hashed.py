@@ -165,3 +165,23 @@ def test_columns_have_names_in_a_pipeline() -> None:
     assert union.get_feature_names_out()[-1] == "two__hashedtext1"
     with pytest.raises(ParameterError):
         HashedText(n_features=0).get_feature_names_out()
+
+
+@pytest.mark.parametrize(
+    ("text", "parameters", "expected"),
+    [
+        ("İstanbul ferry", {}, [("stanbul", "stanbul"), ("ferry", "ferry")]),
+        ("İİ ΟΔΟΣ Oak", {}, [("οδος", "ΟΔΟΣ"), ("oak", "Oak")]),
+        ("İİ Oak", {"lowercase": False}, [("İİ", "İİ"), ("Oak", "Oak")]),
+        ("İ-Oak elm", {"token_pattern": r"-(\w+)|elm"}, [("oak", "Oak")]),
+        ("an elm", {"token_pattern": r"[a-e]*"}, [("a", "a"), ("e", "e")]),
+    ],
+)
+def test_words_are_located_where_they_stand_in_the_text(
+    text: str, parameters: dict[str, Any], expected: list[tuple[str, str]]
+) -> None:
+    hashed = HashedText(**parameters)
+    spans = hashed.spans(text)
+    named = {word for words in hashed.sources(text).values() for word in words}
+    assert {span.name for span in spans} == named - {""}
+    assert [(span.name, text[span.begin : span.end]) for span in spans] == expected

@@ -233,15 +233,22 @@ class HashedText(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         Returns
         -------
         list of Span
-            Single words only, no runs.
+            Single words only, no runs; none for matches of the pattern without characters.
         """
         self._check_parameters()
         [checked] = checked_texts([text])
         pattern = re.compile(self.token_pattern)
-        found = ((one, one[pattern.groups]) for one in pattern.finditer(checked))
+        # Words are found in lower case, where a letter may have become two, such as that of İ.
+        parts = [one.lower() for one in checked] if self.lowercase else list(checked)
+        places = [i for i, part in enumerate(parts) for _ in part]
+        whole = checked.lower() if self.lowercase else checked
+        found = (
+            (one[pattern.groups], *one.span(pattern.groups)) for one in pattern.finditer(whole)
+        )
         return [
-            Span(*one.span(pattern.groups), name.lower() if self.lowercase else name, is_run=False)
-            for one, name in found
+            Span(places[begin], places[end - 1] + 1, name, is_run=False)
+            for name, begin, end in found
+            if name
         ]
 
     def to_dict(self) -> dict[str, Any]:
