@@ -60,6 +60,15 @@ def test_folder(folder: Path) -> None:
     assert (second.text, second.labels) == (["second\ntext\n"], [("cats", "red things")])
 
 
+def test_only_line_feeds_separate_the_labels_of_a_folder(tmp_path: Path) -> None:
+    inside = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+    for name, suffix, end in (("a", "key", ""), ("b", "tsv", "\tname")):
+        (tmp_path / f"{name}.txt").write_text("text")
+        lines = f"one{inside}label{end}\r\nanother{end}\r\n"
+        (tmp_path / f"{name}.{suffix}").write_bytes(lines.encode())
+    assert read_examples(tmp_path).labels == [(f"one{inside}label", "another")] * 2
+
+
 def test_folder_with_faults(folder: Path) -> None:
     (folder / "c.txt").write_text("third")
     with pytest.raises(FileFormatError, match=r"c\.txt: has no labels; expected 'c.tsv' or"):

@@ -111,7 +111,7 @@ def _labels_beside(text: Path, required: bool) -> tuple[str, ...]:
                 text, None, f"has no labels; expected {' or '.join(names)} beside it"
             )
         return ()
-    lines = _content(file).splitlines()
+    lines = _content(file).split("\n")
     if file.suffix == ".key":
         return tuple(dict.fromkeys(filter(None, map(str.strip, lines))))
     found: dict[str, None] = {}
