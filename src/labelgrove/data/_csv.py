@@ -68,6 +68,12 @@ def _names(header: str, delimiter: str) -> list[str]:
     return names
 
 
+def problem_of(error: csv.Error, delimiter: str) -> str:
+    """Return the message for an error of Python's, which shows a tab as it is."""
+    kind, reason = "TSV" if delimiter == "\t" else "CSV", str(error).replace("'\t'", "a tab")
+    return f"not {kind} ({reason})"
+
+
 def decoded_lines(source: LineSource) -> Iterator[str]:
     """Yield the lines of the file, each with its line break."""
     for block in source.blocks():
@@ -121,7 +127,7 @@ def _pieces(
             yield rows.take()
             if isinstance(error, FileFormatError):
                 raise
-            reason = f"not CSV ({error})" if isinstance(error, csv.Error) else str(error)
+            reason = problem_of(error, delimiter) if isinstance(error, csv.Error) else str(error)
             raise FileFormatError(path, line, reason) from None
         if rows.is_full:
             yield rows.take()
