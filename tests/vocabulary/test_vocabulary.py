@@ -186,6 +186,18 @@ def test_relative_iris_of_skos_need_a_base(tmp_path: Path, line: str) -> None:
         ("a.jsonl", '{"id": "a", "label": 3}\n', "'label' is or holds a number"),
         ("a.jsonl", '{"id": "a", "label": {"fi": [3]}}\n', "'label' is or holds a number"),
         ("a.jsonl", '{"id": "a", "notation": 3}\n', "'notation' is a number"),
+        *(
+            ("a.jsonl", f'{{"id": 1}}\n{{{concept}}}\n', r":2: '\ud800' is a lone surrogate; exp")
+            for concept in (
+                r'"id": "\ud800"',
+                r'"id": 2, "label": "a\ud800"',
+                r'"id": 2, "label": {"\ud800": "a"}',
+                r'"id": 2, "alternative": {"fi": ["a", "\ud800"]}',
+                r'"id": 2, "alternative": {"\ud800": "a"}',
+                r'"id": 2, "notation": "\ud800"',
+                r'"id": 2, "broader": "\ud800"',
+            )
+        ),
     ],
 )
 def test_malformed(tmp_path: Path, name: str, content: str | bytes, message: str) -> None:

@@ -62,7 +62,7 @@ def _parse_oddity(
 ) -> tuple[tuple[str, ...], str]:
     """As `parse_line`, for lines that are not objects or not strict JSON, such as an unused NaN."""
     labels, text = columns.read(json_object(line), labels_required)
-    _refuse_half_characters(text, labels)
+    refuse_half_characters(text, *labels)
     return labels, text
 
 
@@ -86,9 +86,9 @@ def json_object(line: str) -> dict[str, Any]:
     return row
 
 
-def _refuse_half_characters(text: str, labels: tuple[str, ...]) -> None:
-    """Refuse a lone surrogate, written as an escape, which UTF-8 cannot encode."""
-    for part in (text, *labels):
+def refuse_half_characters(*parts: str) -> None:
+    """Raise RowError at a lone surrogate, written as an escape, which UTF-8 cannot encode."""
+    for part in parts:
         try:
             part.encode("utf-8")
         except UnicodeEncodeError as error:

@@ -15,7 +15,7 @@ from labelgrove._skos import ENDINGS, read_graph, require_absolute
 from labelgrove.data._annif import uri_in
 from labelgrove.data._columns import kind_of
 from labelgrove.data._csv import decoded_lines
-from labelgrove.data._jsonl import json_object
+from labelgrove.data._jsonl import json_object, refuse_half_characters
 from labelgrove.data._lines import LineSource
 from labelgrove.data._open import open_pieces, split_compression
 from labelgrove.data._rows import RowError, shown
@@ -158,12 +158,17 @@ def _json_concept(row: Mapping[str, Any], number: int) -> Concept:
     notation = row.get("notation")
     if not isinstance(notation, str | None):
         raise RowError(f"'notation' is {kind_of(notation)}; expected a string")
+    alternative = _by_language(row, _ALTERNATIVES)
+    broader = _strings("broader", row.get("broader"))
+    for names in (preferred.values(), *alternative.values(), broader):
+        refuse_half_characters(*names)
+    refuse_half_characters(str(identifier), *preferred, *alternative, notation or "")
     return Concept(
         str(identifier),
         preferred,
-        {language: tuple(names) for language, names in _by_language(row, _ALTERNATIVES).items()},
+        {language: tuple(names) for language, names in alternative.items()},
         notation,
-        tuple(_strings("broader", row.get("broader"))),
+        tuple(broader),
     )
 
 
