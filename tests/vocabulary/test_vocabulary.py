@@ -122,6 +122,13 @@ def test_files(tmp_path: Path, name: str) -> None:
         assert read_vocabulary(path)["1"].alternative == {"": ("felines",)}
 
 
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+def test_columns_of_csv_are_separated_as_in_data(tmp_path: Path, delimiter: str) -> None:
+    content = FILES["a.csv"].replace(",", delimiter)
+    other = read_vocabulary(written(tmp_path, "b.csv", content))
+    assert other == read_vocabulary(written(tmp_path, "a.csv", FILES["a.csv"]))
+
+
 def test_of_several_columns_of_names_the_first_kind_counts(tmp_path: Path) -> None:
     path = written(tmp_path, "a.csv", "title,id,label,name_fi\ntitled,1,named,nimi\n")
     assert read_vocabulary(path)["1"].preferred == {"": "named", "fi": "nimi"}
@@ -175,7 +182,10 @@ def test_relative_iris_of_skos_need_a_base(tmp_path: Path, line: str) -> None:
         ("a.tsv", "1\ta\n2\tb\n1\tc\n", ":3: '1' already occurs in line 1"),
         ("a.tsv", b"1\t\xff\n", ":1: byte 3 of the line is not UTF-8"),
         ("a.tsv", "\n", "holds no concept"),
-        ("a.csv", "name,label\n", ":1: names no column 'id' or 'uri'"),
+        ("a.csv", "name,label\n", ":1: in the line that names the columns there is no 'id' or"),
+        ("a.csv", "id;label\n1;a;b\n", ":2: expected 2 fields"),
+        ("a.csv", "", ":1: in the line that names the columns there is no 'id' or"),
+        ("a.csv", 'id\tlabel\n1\t"a" b\n', ":2: not TSV (a tab expected after"),
         ("a.csv", "id,label\n1,a,b\n", ":2: expected 2 fields"),
         ("a.csv", "id,label\n1\n", ":2: expected 2 fields"),
         ("a.csv", 'id,label\n"1\n', "not CSV ("),

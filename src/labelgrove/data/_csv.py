@@ -8,7 +8,8 @@ first separator that yields the expected columns is used. Empty lines are skippe
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 from labelgrove._errors import FileFormatError
 from labelgrove.data._chunks import Contents, Piece
@@ -20,6 +21,8 @@ from labelgrove.data._text_rows import Collected
 
 #: Separators of columns by format, in order of preference.
 DELIMITERS = {"csv": ",;\t", "tsv": "\t"}
+
+T = TypeVar("T")
 
 
 def read_csv(
@@ -36,22 +39,39 @@ def read_csv(
     # Python limits fields to 128 KiB, for the whole process; texts may be longer.
     csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE_BYTES))
     lines = decoded_lines(source)
-    header = next(lines)
+
+    def choose(names: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        return columns.of_text(names), columns.of_labels(names, labels_required)
+
+    delimiter, names, (text, labels) = split_header(source.path, next(lines), delimiters, choose)
+    # Annif separates the URIs of this column by blanks.
+    separator = columns.split_by(" " if labels == ("subject_uris",) else ";")
+    pieces = _pieces(source.path, lines, delimiter, names, text, labels, separator)
+    return Contents(pieces, is_text=True, labels_are_int=False)
+
+
+def split_header(
+    path: str, header: str, delimiters: str, choose: Callable[[list[str]], T]
+) -> tuple[str, list[str], T]:
+    """Return the first separator whose columns can be used, with their names and the choice.
+
+    `choose` selects columns by name, and raises RowError if it misses one.
+
+    Raises
+    ------
+    FileFormatError
+        If no separator yields the columns.
+    """
     problem = None
     for delimiter in delimiters:
         names = []
         try:
             names = _names(header, delimiter)
-            text, labels = columns.of_text(names), columns.of_labels(names, labels_required)
+            return delimiter, names, choose(names)
         except RowError as error:
             if problem is None or len(names) > 1:  # of this separator, if it separates something
                 problem = error
-            continue
-        # Annif separates the URIs of this column by blanks.
-        separator = columns.split_by(" " if labels == ("subject_uris",) else ";")
-        pieces = _pieces(source.path, lines, delimiter, names, text, labels, separator)
-        return Contents(pieces, is_text=True, labels_are_int=False)
-    raise FileFormatError(source.path, 1, f"in the line that names the columns {problem}") from None
+    raise FileFormatError(path, 1, f"in the line that names the columns {problem}")
 
 
 def _names(header: str, delimiter: str) -> list[str]:

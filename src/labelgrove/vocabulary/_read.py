@@ -14,7 +14,7 @@ from labelgrove._parameters import words
 from labelgrove._skos import ENDINGS, read_graph, require_absolute
 from labelgrove.data._annif import uri_in
 from labelgrove.data._columns import kind_of
-from labelgrove.data._csv import decoded_lines
+from labelgrove.data._csv import DELIMITERS, decoded_lines, problem_of, split_header
 from labelgrove.data._jsonl import json_object, refuse_half_characters
 from labelgrove.data._lines import LineSource
 from labelgrove.data._open import open_pieces, split_compression
@@ -38,7 +38,8 @@ def read_vocabulary(
     - ``.tsv``, ``.txt``: lines of ``id<TAB>label``, or Annif's ``<uri><TAB>label``. Anything after
       a second tab is ignored, and so are empty lines.
     - ``.csv``: a line of column names: ``id`` or ``uri``, ``label``, ``label_fi`` and so on for
-      each language, ``notation``, ``broader``. Other columns are ignored.
+      each language, ``notation``, ``broader``. Other columns are ignored. Columns may also be
+      separated by semicolons or tabs.
     - ``.jsonl``, ``.json``, ``.ndjson``: objects with ``id`` (or ``uri``), ``label`` and
       ``alternative``, each a string or an object of language to string, ``notation`` and
       ``broader``. Without an id, the id of the label is its line number from 0, as in lbl.json of
@@ -192,24 +193,24 @@ def _strings(key: str, found: Any) -> list[str]:
 def _csv(path: str) -> Iterator[Row]:
     with ExitStack() as resources:
         source = LineSource(path, open_pieces(path, resources))
-        table = csv.DictReader(decoded_lines(source), strict=True)
+        lines = decoded_lines(source)
+        delimiter, names, key = split_header(path, next(lines, ""), DELIMITERS["csv"], _id_column)
+        table = csv.DictReader(lines, names, delimiter=delimiter, strict=True)
         try:
-            names = table.fieldnames or ()
-            key = next((name for name in _IDS if name in names), None)
-            if key is None:
-                raise FileFormatError(
-                    path, 1, "names no column 'id' or 'uri'; expected one of them"
-                )
             for row in table:
                 if None in row or None in row.values():
-                    raise FileFormatError(
-                        path, table.line_num, f"expected {len(names)} fields, one for each column"
-                    )
-                yield table.line_num, _csv_concept(row, key)
-        except csv.Error as error:
-            raise FileFormatError(path, table.line_num, f"not CSV ({error})") from None
-        except RowError as error:
-            raise FileFormatError(path, table.line_num, str(error)) from None
+                    raise RowError(f"expected {len(names)} fields, one for each column")
+                yield table.line_num + 1, _csv_concept(row, key)  # the first line holds the names
+        except (csv.Error, RowError) as error:
+            reason = problem_of(error, delimiter) if isinstance(error, csv.Error) else str(error)
+            raise FileFormatError(path, table.reader.line_num + 1, reason) from None
+
+
+def _id_column(names: Iterable[str]) -> str:
+    key = next((name for name in _IDS if name in names), None)
+    if key is None:
+        raise RowError("there is no 'id' or 'uri'; expected one of them")
+    return key
 
 
 def _csv_concept(row: Mapping[str, str], key: str) -> Concept:
