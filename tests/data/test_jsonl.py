@@ -31,6 +31,22 @@ def test_a_label_without_an_array_is_the_one_of_its_line(read) -> None:
     assert examples.labels == [("tax; duty",), ("tax",), ("17",), ()]
 
 
+def test_labels_in_an_array_are_read_like_a_single_one(read) -> None:
+    for label, labels in {
+        " z ": ("z",),
+        "<http://a/1>": ("http://a/1",),
+        "<http://a/1> <http://a/2>": ("http://a/1", "http://a/2"),
+        "a; b|c": ("a; b|c",),
+    }.items():
+        for value in (
+            f'"{label}"',
+            f'["{label}"]',
+            f'[{{"uri": "{label}"}}]',
+            f'["{label}", "{label}"]',
+        ):
+            assert read(f'{{"text": "a", "labels": {value}}}\n', "jsonl").labels == [labels]
+
+
 def test_columns_choose_the_keys(tmp_path: Path) -> None:
     path = tmp_path / "f.jsonl"
     path.write_text(
@@ -93,6 +109,7 @@ MALFORMED = [
     ('{"text": "a", "labels": [null]}', "label 1 is null"),
     ('{"text": "a", "labels": [["x"]]}', "label 1 is an array"),
     ('{"text": "a", "labels": ["x", ""]}', "label 2 is an empty string"),
+    ('{"text": "a", "labels": ["x", "  "]}', "label 2 is blank; expected a name"),
     ('{"text": "a\\ud800", "labels": ["x"]}', "lone surrogate"),
     ('{"text": "a", "labels": ["\\udc00"]}', "lone surrogate"),
     ('{"text": "a", "labels": [' + "9" * 5000 + "]}", "thousands of digits"),

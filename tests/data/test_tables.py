@@ -125,14 +125,14 @@ def test_malformed(read, content: str | bytes, line: int, message: str) -> None:
 
 
 def test_lists_in_cells_are_several_labels(tmp_path: Path) -> None:
-    cells = ["['x', 'y']", '[""x"", ""it\'s""]', "[1, 2]", "[]", "[draft]", "[[a]]", "[x]; [1]"]
+    cells = ["['x', ' y ']", '[""x"", ""it\'s""]', "[1, 2]", "[]", "[draft]", "[[a]]", "[x]; [1]"]
     content = "text,label\n" + "".join(f'a,"{cell}"\n' for cell in cells)
     path = tmp_path / "f.csv"
     path.write_text(content)
     labels = read_examples(path).labels
     assert labels[:4] == [("x", "y"), ("x", "it's"), ("1", "2"), ()]
     assert labels[4:] == [("[draft]",), ("[[a]]",), ("[x]", "[1]")]
-    assert read_examples(path, columns=Columns(separator="")).labels[0] == ("['x', 'y']",)
+    assert read_examples(path, columns=Columns(separator="")).labels[0] == ("['x', ' y ']",)
 
 
 def test_a_text_between_tabs_may_have_lines_and_tabs(read) -> None:

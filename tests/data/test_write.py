@@ -181,6 +181,18 @@ def test_permissions_are_kept_and_links_followed(tmp_path: Path) -> None:
         (X, [(1,), (1.0,)], None, "row 1 has the label 1.0; expected an integer"),
         (["a"], [(None,)], None, "row 0 has the label None; expected a string or an integer"),
         (["a"], [("",)], "jsonl", "row 0: a label is an empty string"),
+        (
+            ["a"],
+            [("b", " ")],
+            "jsonl",
+            "row 0: JSON lines cannot hold the label ' '; expected a name",
+        ),
+        (
+            ["a"],
+            [("<http://a/1>",)],
+            "jsonl",
+            "row 0: JSON lines cannot hold the label '<http://a/1>'",
+        ),
         (["a"], [("",)], "fasttext", "row 0: the fastText format cannot hold"),
         (["a"], [(" b",)], "fasttext", "row 0: the fastText format cannot hold"),
         (["a"], [("b c",)], "fasttext", "row 0: the fastText format cannot hold"),

@@ -48,7 +48,8 @@ class Columns:
         Separator of the labels within a string; blanks around labels are dropped. By default
         ``;`` in CSV and TSV, where a cell may also be a list such as ``['a', 'b']``; other formats
         have real lists, and a string is one label. If the separator is empty, every string is one
-        label. Strings of the form ``<uri> <uri>`` always hold several labels.
+        label. Strings in lists are not separated. Strings of the form ``<uri> <uri>`` always hold
+        several labels.
     of_model : Columns, optional
         The columns that a model has learnt from, as stored by `labelgrove.TextClassifier`. They
         replace the defaults, in formats with named columns.
@@ -154,7 +155,7 @@ def labels_of(row: Mapping[str, Any], columns: Iterable[str], separator: str) ->
             found.update(dict.fromkeys(split_labels(value, separator)))
         elif isinstance(value, list | tuple):
             for place, label in enumerate(value, 1):
-                found[label if type(label) is str and label else _label(label, place)] = None
+                found.update(dict.fromkeys(_item(label, place)))
         elif isinstance(value, int) and not isinstance(value, bool):
             found[str(value)] = None
         elif value is not None:
@@ -199,22 +200,25 @@ def _listed(value: str) -> list[str] | None:
             with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
                 found = literal_eval(value)
     if isinstance(found, list):
-        return [_label(label, place) for place, label in enumerate(found, 1)]
+        return [name for place, label in enumerate(found, 1) for name in _item(label, place)]
     if value.startswith(("['", '["')):
         raise RowError(f"{shown(value)} is not a list of labels; expected one such as ['a', 'b']")
     return None
 
 
-def _label(label: Any, place: int) -> str:
-    """Return the name of a label in an array: a string, an integer, or Annif's URI object."""
+def _item(label: Any, place: int) -> list[str]:
+    """Return the labels of an item of an array: a string, an integer, or Annif's URI object."""
     if isinstance(label, Mapping) and isinstance(label.get("uri"), str):
         label = label["uri"]
     if isinstance(label, bool) or not isinstance(label, str | int):
         kind = f"{label}, a decimal" if isinstance(label, float) else kind_of(label)
         raise RowError(f"label {place} is {kind}; expected a string or an integer")
-    if label == "":
-        raise RowError(f"label {place} is an empty string; expected a name")
-    return str(label)
+    names = split_labels(str(label), "")
+    if not names:
+        raise RowError(
+            f"label {place} is {'blank' if label else 'an empty string'}; expected a name"
+        )
+    return names
 
 
 def kind_of(value: Any) -> str:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from labelgrove._errors import DataError
+from labelgrove.data._columns import split_labels
 from labelgrove.data._fasttext import BLANKS, PREFIX, parse_line
 from labelgrove.data._rows import RowError, shown
 
@@ -85,8 +86,14 @@ def _survives(line: str, names: tuple[Any, ...], text: str) -> bool:
 def jsonl_blocks(texts: list[str], labels: Labels) -> Iterator[bytes]:
     """Format rows as ``{"text": ..., "labels": [...]}``."""
     for row, (text, names) in enumerate(zip(texts, labels, strict=True)):
-        if "" in names:
-            raise DataError(f"row {row}: a label is an empty string; expected a name")
+        for name in names:
+            if name == "":
+                raise DataError(f"row {row}: a label is an empty string; expected a name")
+            if split_labels(str(name), "") != [str(name)]:
+                raise DataError(
+                    f"row {row}: JSON lines cannot hold the label {shown(name)}; expected a name "
+                    "without blanks or angle brackets around it"
+                )
         line = json.dumps({"text": text, "labels": list(names)}, ensure_ascii=False)
         yield _utf8(f"{line}\n", row)
 
