@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import pickle
 import warnings
@@ -27,6 +28,7 @@ from labelgrove import (
 )
 from labelgrove.evaluation import (
     ProgressPoint,
+    StreamRecord,
     evaluate,
     iter_progressive,
     progressive_validation,
@@ -136,6 +138,18 @@ def test_checkpoints_are_powers_of_two_multiples_and_the_end() -> None:
     result = progressive_validation(Popular(), stream, every=10)
     assert result.examples.tolist() == [1, 2, 4, 8, 10, 16, 20, 21]
     assert progressive_validation(Popular(), stream[:16]).examples.tolist() == [1, 2, 4, 8, 16]
+
+
+def test_hits_are_extrapolated_to_batches_without_predictions() -> None:
+    record = StreamRecord(places=2)
+    record.add([["a"], ["b"], ["c"], ["d"]], [["a", "x"], ["a", "b"]])
+    record = StreamRecord.resumed(json.loads(json.dumps(record.state())))
+    record.add([["a"], ["b"]], None)
+    assert record.examples == 6
+    assert record.point().precision == (0.5, 0.5)
+    record.add([["a"]], [])
+    record.add([["a"]], None)
+    assert record.point().precision == (3 / 8, 3 / 8)
 
 
 def test_the_model_learns_no_further_than_the_point_that_was_asked_for() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,16 @@ def test_training_leaves_a_page_and_the_same_model(run: Any, texts: Path, tmp_pa
     assert told.read_bytes() == plain.read_bytes()
     html = page.read_text()
     assert "told, learning texts.jsonl" in html and "New labels recognised" in html
+
+
+def test_figures_do_not_depend_on_the_batches(run: Any, tmp_path: Path) -> None:
+    path, model = tmp_path / "chance.ft", tmp_path / "model.lg"
+    chance, told = random.Random(0), []
+    path.write_text("".join(f"__label__{chance.choice('ab')} word\n" for _ in range(2500)))
+    for data, content in ((path, None), ("-", path.read_bytes())):  # larger chunks, and smaller
+        result = run("train", data, "-o", model, "--shuffle", "--json", input=content)
+        told.append((json.loads(result.stdout)["progressive_p@1"], model.read_bytes()))
+    assert told[0] == told[1]
 
 
 @pytest.mark.slow

@@ -308,26 +308,31 @@ def learn_batch(state: Learning, batch: Examples, X: Any, path: str, *, predict:
 
 
 def _asked(state: Learning, n_rows: int) -> Indices:
-    """Return the rows of a batch to predict, the first row among them."""
+    """Return the rows of a batch to predict, chosen by the number of the example alone."""
     if state.all_predicted:
         return np.arange(n_rows, dtype=np.uint64)
     numbers = state.examples + np.arange(n_rows)
     due = numbers % np.minimum(1 + numbers // ALL_PREDICTED, EVERY) == 0
-    due[:1] = True
     return np.flatnonzero(due).astype(np.uint64)
 
 
 def _note(
     state: Learning, batch: Examples, asked: Indices, found: list[list[Any]], seconds: float
 ) -> None:
-    """Record the predictions of a batch; each stands for the rows up to the next one."""
+    """Record the predictions of a batch; each stands for the rows up to the next one.
+
+    Up to the first one the latest prediction of an earlier batch does.
+    """
     nodes, model = 0, state.model
     if state.all_predicted and hasattr(model, "tree_"):
         nodes = model.tree_.n_nodes
-    ends = [*asked[1:].tolist(), batch.n_rows]
-    for begin, end, best in zip(asked.tolist(), ends, found, strict=True):
-        share = seconds * (end - begin) / batch.n_rows
-        state.record.add(batch.labels[begin:end], [best], seconds=share, nodes=nodes)
+    begins = [0, *asked.tolist()]
+    ends = [*begins[1:], batch.n_rows]
+    for begin, end, best in zip(begins, ends, [None, *found], strict=True):
+        if begin < end:
+            share = seconds * (end - begin) / batch.n_rows
+            predicted = None if best is None else [best]
+            state.record.add(batch.labels[begin:end], predicted, seconds=share, nodes=nodes)
 
 
 def facts(state: Learning) -> list[str]:

@@ -140,6 +140,7 @@ class StreamRecord:
         self._hits: FloatArray = np.zeros(places)
         self._recent_hits: FloatArray = np.zeros(places)
         self._recent = 0
+        self._hit_rate: FloatArray = np.zeros(places)  # of the latest predictions
         self._batches: deque[tuple[int, FloatArray]] = deque()
         self._known = frozenset(known)
         self._learnt: Counter[Hashable] = Counter()
@@ -166,6 +167,7 @@ class StreamRecord:
             **vars(self),
             "_hits": self._hits.tolist(),
             "_recent_hits": self._recent_hits.tolist(),
+            "_hit_rate": self._hit_rate.tolist(),
             "_batches": [(rows, hits.tolist()) for rows, hits in self._batches],
             "_known": list(self._known),
             "_learnt": list(self._learnt.items()),
@@ -188,6 +190,7 @@ class StreamRecord:
             state,
             _hits=np.array(state["_hits"]),
             _recent_hits=np.array(state["_recent_hits"]),
+            _hit_rate=np.array(state["_hit_rate"]),
             _batches=deque((rows, np.array(hits)) for rows, hits in state["_batches"]),
             _known=frozenset(state["_known"]),
             _learnt=Counter(dict(state["_learnt"])),
@@ -200,7 +203,7 @@ class StreamRecord:
     def add(
         self,
         true: Sequence[Collection[Hashable]],
-        predicted: Sequence[Sequence[Hashable]],
+        predicted: Sequence[Sequence[Hashable]] | None,
         *,
         seconds: float = 0.0,
         nodes: int = 0,
@@ -211,9 +214,10 @@ class StreamRecord:
         ----------
         true : sequence of collections
             The labels of every row.
-        predicted : sequence of sequences
+        predicted : sequence of sequences, or None
             The labels predicted for the first rows before the batch was learnt, best first. Their
             hits are extrapolated to the other rows; if there are none, no prediction was right.
+            With None, the hits of the latest predictions are extrapolated to this batch too.
         seconds : float
             Time of prediction and learning.
         nodes : int
@@ -224,17 +228,11 @@ class StreamRecord:
         DataError
             If there are more predictions than rows.
         """
-        if len(predicted) > len(true):
-            raise DataError(
-                f"predicted has {len(predicted)} rows: expected at most {len(true)}, as true"
-            )
-        hits = np.zeros(self.places)
-        for given, told in zip(true, predicted, strict=False):
-            for place, label in enumerate(told[: self.places]):
-                hits[place] += label in given
-            self._ask(given, set(told[: self.places]))
-        if predicted:
-            hits = np.cumsum(hits) * (len(true) / len(predicted))
+        if predicted is None:
+            hits = self._hit_rate * len(true)
+        else:
+            hits = self._hits_of(true, predicted)
+            self._hit_rate = hits / max(len(true), 1)
         for given in true:
             self._learn(given)
         self._seconds += seconds
@@ -306,6 +304,20 @@ class StreamRecord:
         """
         asked = ((one, n) for one, n in self._asked.items() if n and one not in self._told)
         return sorted(asked, key=lambda pair: -pair[1])[:most]
+
+    def _hits_of(
+        self, true: Sequence[Collection[Hashable]], predicted: Sequence[Sequence[Hashable]]
+    ) -> FloatArray:
+        if len(predicted) > len(true):
+            raise DataError(
+                f"predicted has {len(predicted)} rows: expected at most {len(true)}, as true"
+            )
+        hits = np.zeros(self.places)
+        for given, told in zip(true, predicted, strict=False):
+            for place, label in enumerate(told[: self.places]):
+                hits[place] += label in given
+            self._ask(given, set(told[: self.places]))
+        return np.cumsum(hits) * (len(true) / max(len(predicted), 1))
 
     def _ask(self, given: Collection[Hashable], told: set[Hashable]) -> None:
         for label in given:
