@@ -155,7 +155,10 @@ def labels_of(row: Mapping[str, Any], columns: Iterable[str], separator: str) ->
             found.update(dict.fromkeys(split_labels(value, separator)))
         elif isinstance(value, list | tuple):
             for place, label in enumerate(value, 1):
-                found.update(dict.fromkeys(_item(label, place)))
+                if type(label) is str and label and label[0] != "<" and label == label.strip():
+                    found[label] = None
+                else:
+                    found.update(dict.fromkeys(_item(label, place)))
         elif isinstance(value, int) and not isinstance(value, bool):
             found[str(value)] = None
         elif value is not None:
