@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from labelgrove import DataError
 from labelgrove.service import _database, _log
 from labelgrove.service._batches import Batches
 from labelgrove.service._database import recover
@@ -259,6 +260,14 @@ def test_a_lost_event_and_a_file_of_another_kind_are_refused(path: Path) -> None
         Log(path)
     assert recover(path)[0] == 0
     Log(path).close()
+
+
+def test_only_a_damaged_log_is_recovered(path: Path) -> None:
+    written(path, 9)
+    before = {file.name: file.read_bytes() for file in path.parent.iterdir()}
+    with pytest.raises(DataError, match="this log is not damaged; nothing was changed"):
+        recover(path)
+    assert {file.name: file.read_bytes() for file in path.parent.iterdir()} == before
 
 
 FULL_DISK = """

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from labelgrove._errors import DataError
 from labelgrove.service._events import BODIES, Row
 from labelgrove.service._problems import DamagedLog
 
@@ -86,7 +87,8 @@ def has_events(path: Path) -> bool:
 def recover(path: Path) -> tuple[int, Path]:
     """Replace a damaged log by one with the events before the first damaged event.
 
-    If no event is intact, the log is only moved away.
+    If no event is intact, the log is only moved away. Idempotency keys and remembered suggestions
+    are not recovered.
 
     Parameters
     ----------
@@ -99,7 +101,14 @@ def recover(path: Path) -> tuple[int, Path]:
         Number of events recovered.
     moved : Path
         New path of the damaged database.
+
+    Raises
+    ------
+    DataError
+        If the log is not damaged.
     """
+    if _is_sound(path):
+        raise DataError(f"{path}: this log is not damaged; nothing was changed")
     partial = path.with_name("log.recovered")
     for old in (partial, Path(f"{partial}-wal"), Path(f"{partial}-shm")):
         old.unlink(missing_ok=True)
@@ -124,6 +133,17 @@ def recover(path: Path) -> tuple[int, Path]:
     else:
         partial.unlink()
     return len(rows), moved
+
+
+def _is_sound(path: Path) -> bool:
+    try:
+        with closing(connect(path, reading=True)) as connection:
+            _prepare(connection, path)
+            for _ in verified(connection, path):
+                pass
+    except (DamagedLog, *_FAULTS):
+        return False
+    return True
 
 
 def _whole(path: Path) -> Iterator[Row]:
