@@ -287,6 +287,7 @@ def test_sources_are_words_as_they_stand_in_the_text() -> None:
         ]
     )
     assert features.sources("") == {}
+    assert ["Half ? character"] in features.sources("Half \ud800 character").values()
 
 
 def test_words_that_share_a_column_are_not_compared_with_each_other() -> None:

@@ -299,8 +299,9 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Returns
         -------
         dict of int to list of str
-            As they appear in the text, each once, in text order. Columns of an embedding come from
-            ``"(its meaning)"``.
+            As they appear in the text, each once, in text order; a lone surrogate in a run, which
+            could not be printed, is a question mark. Columns of an embedding come from ``"(its
+            meaning)"``.
 
         Raises
         ------

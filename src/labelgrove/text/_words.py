@@ -38,6 +38,7 @@ def words_and_runs(text: str, longest: int) -> list[Span]:
     # Every character has exactly one byte in UTF-8 that is not a continuation byte.
     before = np.cumsum(np.frombuffer(raw, np.uint8) & 0xC0 != 0x80)
     places = [(int(before[a]) - 1, int(before[b - 1])) for a, b in ends.tolist()]
+    # Without lone surrogates, since an explanation that holds any could not be printed.
     whole = raw.decode()
     spans = [Span(a, b, whole[a:b], is_run=False) for a, b in places]
     for length in range(2, longest + 1):
