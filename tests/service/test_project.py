@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import subprocess
 import sys
 from concurrent.futures import wait
 from pathlib import Path
@@ -319,6 +320,18 @@ def test_snapshots_of_another_log_are_removed(tmp_path: Path) -> None:
     again = without_snapshots(again)
     assert fingerprint_at_the_end(again) == found
     again.close()
+
+
+@pytest.mark.slow  # a process that imports everything
+def test_a_rebuild_ends_with_the_service() -> None:
+    run = "import time, labelgrove.service._rebuild as r; r.end_with_service(); time.sleep(60)"
+    words = [sys.executable, "-c", run]
+    with subprocess.Popen(words, stdin=subprocess.PIPE) as process:
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(5)
+        assert process.stdin is not None
+        process.stdin.close()
+        assert process.wait(20) == 1
 
 
 def test_a_rebuild_on_a_full_disk_is_a_problem_like_any_other(

@@ -7,9 +7,11 @@ compares with the model that has grown online.
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -96,12 +98,15 @@ def compare_beside(folder: Path, head: int, started: list[subprocess.Popen[str]]
     Problem
         500 if it fails, 503 if it is stopped.
     """
-    run = f"from {__name__} import main; main()"
+    run = f"from {__name__} import end_with_service, main; end_with_service(); main()"
     words = [sys.executable, "-c", run, str(folder), str(head)]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
+    pipe = subprocess.PIPE
+    with subprocess.Popen(words, stdin=pipe, stdout=pipe, text=True) as process:  # noqa: S603
         started.append(process)
         try:
-            output, _ = process.communicate()
+            assert process.stdout is not None
+            output = process.stdout.read()
+            process.wait()
         finally:
             started.remove(process)
     if process.returncode == -signal.SIGTERM:
@@ -126,3 +131,13 @@ def main() -> None:
             raise
         answer = {"problem": "the disk is full; nothing was changed", "status": 507}
     sys.stdout.write(json.dumps(answer))
+
+
+def end_with_service() -> None:
+    """End this process once standard input, a pipe from the service, is closed."""
+
+    def wait() -> None:
+        os.read(0, 1)  # not sys.stdin, whose lock may not be held when Python ends
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
