@@ -55,7 +55,7 @@ def test_a_row_of_a_file(run: Any, vector_model: Path, text_model: Path, tmp_pat
 def test_what_is_wrong_is_said(
     run: Any, vector_model: Path, text_model: Path, tmp_path: Path
 ) -> None:
-    data = tmp_path / "one.txt"
+    data = tmp_path / "one.xmlc"
     data.write_text("1 61 20\n1 3:1\n")
     for words, part in (
         ([text_model], "--text TEXT or DATA with --row N"),

@@ -119,10 +119,30 @@ def test_output_to_files(run: Any, texts: Path, text_model: Path, tmp_path: Path
         assert read((tmp_path / name).read_bytes()) == shown
 
 
-@pytest.mark.parametrize("first", ["1984", "[Letter to Mr Smith]", "# heading", "3 blind mice"])
+@pytest.mark.parametrize(
+    "first",
+    [
+        "1984",
+        "3 4",
+        "1:2",
+        " ",
+        "[Letter to Mr Smith]",
+        "# heading",
+        "3 blind mice",
+        "{curly} braces",
+    ],
+)
 def test_plain_text_may_begin_like_anything(run: Any, text_model: Path, first: str) -> None:
-    found = rows(run("predict", text_model, "-", input=f"{first}\nBrave new world\n").stdout)
-    assert len(found) == 2
+    for others in ("", "Brave new world\n", "2012\n"):
+        lines = f"{first}\n{others}"
+        found = rows(run("predict", text_model, "-", input=lines).stdout)
+        assert len(found) == lines.count("\n")
+        assert run("explain", text_model, "-", "--row", 1, input=lines).stdout
+
+
+def test_numbers_are_told_from_text_by_the_first_line(run: Any, vector_model: Path) -> None:
+    result = run("predict", vector_model, "-", input="3 1:1\nwords\n", status=1)
+    assert "<stdin>:2: 'words' is not a label" in result.stderr
 
 
 def test_texts_without_labels_will_do(run: Any, text_model: Path) -> None:

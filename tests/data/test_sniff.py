@@ -72,6 +72,32 @@ def test_content(content: str, format: str) -> None:
     assert format_from_content(LineSource("f", iter([content.encode()]))) == format
 
 
+@pytest.mark.parametrize(
+    ("content", "unknown", "text", "numbers"),
+    [
+        ("2012\n", "xmlc", "fasttext", "xmlc"),
+        ("3 4\nwords\n", "fasttext", "fasttext", "xmlc"),
+        ("1:2\n", "svmlight", "fasttext", "svmlight"),
+        ("# hashtag\n", "svmlight", "fasttext", "svmlight"),
+        (" \n", "svmlight", "fasttext", "xmlc"),
+        ("{curly} hello\n", "jsonl", "fasttext", "jsonl"),
+        ('{"quoted"} hello\n', "jsonl", "fasttext", "jsonl"),
+        ('{ "te\\"xt" : nonsense\n', "jsonl", "jsonl", "jsonl"),
+        ('{"text": "' + "a" * 70_000 + '"}\n', "jsonl", "jsonl", "jsonl"),
+        ("{ }\r\n", "jsonl", "jsonl", "jsonl"),
+        ("[1]\n", "fasttext", "fasttext", "fasttext"),
+        ("[\n", "jsonl", "jsonl", "jsonl"),
+        ("2012\n__label__a b\n", "fasttext", "fasttext", "fasttext"),
+        ("2012\t<http://a/1>\n", "annif", "annif", "annif"),
+    ],
+)
+def test_content_that_needs_no_labels(content: str, unknown: str, text: str, numbers: str) -> None:
+    for expected, format in ((None, unknown), (True, text), (False, numbers)):
+        source = LineSource("f", iter([content.encode()]))
+        found = format_from_content(source, labels_required=False, text_expected=expected)
+        assert found == format
+
+
 @pytest.mark.parametrize("content", ["plain words\n", "2020 was a year\n", "a,b,c\n", "\x00\x01"])
 def test_content_that_looks_like_nothing(content: str) -> None:
     with pytest.raises(FileFormatError, match="cannot be determined from the name or the content"):

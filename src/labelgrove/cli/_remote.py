@@ -118,7 +118,9 @@ def _each(
     """Pass the examples to ``use``, chunk by chunk: to learn, or with an output to predict."""
     learning = beside_output is None
     what = "learning" if learning else "predicting"
-    with Source(data, reading=reading, limit=limit, labels_required=learning) as source:
+    with Source(
+        data, reading=reading, limit=limit, labels_required=learning, text_expected=True
+    ) as source:
         line = ProgressLine(what, source.total, source.share_read)
         done = 0
         with shown(line, beside_output=bool(beside_output)):

@@ -148,6 +148,7 @@ def open_examples(
     chunk_size: int = 4096,
     max_chunk_nnz: int = _DEFAULT_CHUNK_NNZ,
     labels_required: bool = True,
+    text_expected: bool | None = None,
 ) -> ExampleReader:
     r"""Open a data file, plain or compressed, for reading in chunks.
 
@@ -173,6 +174,10 @@ def open_examples(
     labels_required : bool
         Whether tables and JSON lines must have labels, and pairs of files their label file. The
         other formats allow rows without labels in any case.
+    text_expected : bool, optional
+        What to take lines for that look like numbers, a comment or a brace, if neither `format`
+        nor the name says, and labels are not required: plain texts if True, or, unless a label or
+        a URI follows, numbers if False. By default they are texts if any other line is one.
 
     Returns
     -------
@@ -204,7 +209,7 @@ def open_examples(
         if not _is_integer(value) or value < 1:
             raise ParameterError(f"{name} is {value!r}; expected a positive integer")
     with ExitStack() as resources:
-        request = _Request(columns or Columns(), labels_required, resources, Meter())
+        request = _Request(columns or Columns(), labels_required, text_expected, resources, Meter())
         if is_dataset(path):
             shown_path, chosen = "data set", "datasets"
             contents = read_dataset(
@@ -282,6 +287,7 @@ class _Request:
 
     columns: Columns
     labels_required: bool
+    text_expected: bool | None
     resources: ExitStack
     meter: Meter
 
@@ -300,7 +306,9 @@ def _opened(name: str, format: str | None, request: _Request) -> tuple[str, str,
     source = LineSource(shown_path, open_pieces(name, request.resources, request.meter))
     if not source.peek(1):
         raise FileFormatError(shown_path, None, "the file is empty; expected examples")
-    chosen = chosen or format_from_content(source, labels_required=request.labels_required)
+    chosen = chosen or format_from_content(
+        source, labels_required=request.labels_required, text_expected=request.text_expected
+    )
     if chosen == "tsv" and format is None and not request.columns.are_given and is_annif(source):
         chosen = "annif"
     _refuse_columns(chosen, request.columns)

@@ -44,6 +44,7 @@ _HEAD_BYTES = 1 << 16
 _LABEL = b"__label__"
 _FEATURE = rb"\d+:[-+.\d]\S*"
 _SVMLIGHT_ROW = re.compile(rb"#|" + _FEATURE + rb"(?:[ \t]|$)|[-+]\d+[ \t]+" + _FEATURE)
+_OBJECT = re.compile(rb'\s*\{\s*(?:"(?:[^"\\]|\\.)*"\s*:|\}\s*$)')  # of JSON, not of a text
 _BRACKET = re.compile(rb"\s*\[\s*[^\[{\]\"\s]")  # of a text, not of an array of examples
 _ANNIF_ROW = re.compile(rb"[^\t]*\t[ \t]*<[^<>\s]+>(?:\s|$)")
 _XMLC_ROW = re.compile(rb"(?:\d+(?:,\d+)*)?(?:[ \t]+\d+(?::\S*)?)*[ \t]*")
@@ -109,11 +110,14 @@ def files_of(path: str, format: str | None = None) -> list[Path]:
     return [Path(file).resolve() for file in files]
 
 
-def format_from_content(source: LineSource, *, labels_required: bool = True) -> str:
+def format_from_content(
+    source: LineSource, *, labels_required: bool = True, text_expected: bool | None = None
+) -> str:
     """Guess the format from the beginning of the file.
 
     Rows of numbers that are valid in both xmlc and svmlight are taken as xmlc. If no labels are
-    required, lines of no other format are taken as fastText texts without labels.
+    required, lines of no other format are taken as fastText texts without labels, and the first
+    line is one of numbers only if text is not expected; if that is unknown, all lines must be.
 
     Raises
     ------
@@ -121,9 +125,7 @@ def format_from_content(source: LineSource, *, labels_required: bool = True) -> 
         If the content does not look like any format.
     """
     head = source.peek(_HEAD_BYTES)
-    found = _looks_like(head, all_lines=not labels_required)
-    if found is None and not labels_required:
-        found = "fasttext"
+    found = _looks_like(head) if labels_required else _unlabelled_looks_like(head, text_expected)
     if found is None:
         raise FileFormatError(
             source.path,
@@ -140,18 +142,44 @@ def is_annif(source: LineSource) -> bool:
     return _ANNIF_ROW.match(first) is not None
 
 
-def _looks_like(head: bytes, *, all_lines: bool) -> str | None:
-    """Return the format of the first line; with ``all_lines``, numbers must be in all lines."""
+def _looks_like(head: bytes) -> str | None:
+    """Return the format of the first line, unless fastText's labels are in another one."""
+    lines, first = _lines_of(head)
+    if first.lstrip().startswith((b"{", b"[")):
+        return "jsonl"
+    return _labelled(lines, first) or _numbers_in([first])
+
+
+def _unlabelled_looks_like(head: bytes, text_expected: bool | None) -> str:
+    """Return the format of lines that may be plain texts, which is read as fastText is."""
+    lines, first = _lines_of(head)
+    if first.lstrip().startswith(b"{"):
+        if not text_expected or _OBJECT.match(first):
+            return "jsonl"
+    elif first.lstrip().startswith(b"[") and not _BRACKET.match(first):
+        return "jsonl"
+    numbers = None
+    if not text_expected:
+        rows = [line for line in lines if line.strip()] if text_expected is None else [first]
+        numbers = _numbers_in(rows)
+    return _labelled(lines, first) or numbers or "fasttext"
+
+
+def _lines_of(head: bytes) -> tuple[list[bytes], bytes]:
+    """Return the whole lines, or else the beginning of one, and the first that is not empty."""
     whole_lines = head.rpartition(b"\n")[0] or head
     lines = [line.rstrip(b"\r") for line in whole_lines.split(b"\n")]
-    first = next((line for line in lines if line.strip()), b" ")
-    if first.lstrip().startswith((b"{", b"[")) and not (all_lines and _BRACKET.match(first)):
-        return "jsonl"
+    return lines, next((line for line in lines if line.strip()), b" ")
+
+
+def _labelled(lines: list[bytes], first: bytes) -> str | None:
     if any(line.lstrip().startswith(_LABEL) for line in lines):
         return "fasttext"
-    if _ANNIF_ROW.match(first):
-        return "annif"
-    rows = [line for line in lines if line.strip()] if all_lines else [first]
+    return "annif" if _ANNIF_ROW.match(first) else None
+
+
+def _numbers_in(rows: list[bytes]) -> str | None:
+    """Return the format of rows of numbers; of no rows, as in an empty file, svmlight."""
     if all(map(_SVMLIGHT_ROW.match, rows)):
         return "svmlight"
     return "xmlc" if all(map(_XMLC_ROW.fullmatch, rows)) else None

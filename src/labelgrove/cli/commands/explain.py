@@ -111,7 +111,10 @@ def _example(
     assert data is not None and row is not None
     left = row
     reading = reading_for(model, reading)
-    with Source(data, reading=reading, limit=row, labels_required=False) as source:
+    is_text = isinstance(model, TextClassifier)
+    with Source(
+        data, reading=reading, limit=row, labels_required=False, text_expected=is_text
+    ) as source:
         for chunk in source.chunks():
             if left <= chunk.n_rows:
                 return inputs_of(model, chunk, data)[left - 1 : left]

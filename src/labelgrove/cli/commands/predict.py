@@ -122,7 +122,13 @@ def predict(
         return
     with ExitStack() as resources:
         source = resources.enter_context(
-            Source(data, reading=reading_for(model, reading), limit=limit, labels_required=False)
+            Source(
+                data,
+                reading=reading_for(model, reading),
+                limit=limit,
+                labels_required=False,
+                text_expected=isinstance(model, TextClassifier),
+            )
         )
         out = resources.enter_context(Output(output))
         line = ProgressLine("predicting", source.total, source.share_read)

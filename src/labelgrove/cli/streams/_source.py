@@ -49,6 +49,8 @@ class Source:
         file order.
     labels_required : bool
         False if examples need no labels.
+    text_expected : bool, optional
+        Whether a model reads text, if examples need no labels; see `open_examples`.
     vocabulary : Vocabulary, optional
         Maps names to labels in data that may name labels instead of giving their ids.
     to_learn : bool
@@ -70,6 +72,7 @@ class Source:
         limit: int | None = None,
         shuffle_seed: int | None = None,
         labels_required: bool = True,
+        text_expected: bool | None = None,
         vocabulary: Vocabulary | None = None,
         to_learn: bool = False,
     ) -> None:
@@ -77,6 +80,7 @@ class Source:
         self._chunk_rows = LEARNING_ROWS if to_learn and path != "-" else CHUNK_ROWS
         self._vocabulary = vocabulary
         self._labels_required = labels_required
+        self._text_expected = text_expected
         self._reading = reading
         self._limit = limit
         self._random = None if shuffle_seed is None else np.random.default_rng(shuffle_seed)
@@ -174,6 +178,7 @@ class Source:
             columns=self._reading.columns,
             chunk_size=self._chunk_rows,
             labels_required=self._labels_required,
+            text_expected=self._text_expected,
         )
         return self._files.enter_context(reader)
 
