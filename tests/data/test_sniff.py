@@ -89,6 +89,8 @@ def test_content(content: str, format: str) -> None:
         ("[\n", "jsonl", "jsonl", "jsonl"),
         ("2012\n__label__a b\n", "fasttext", "fasttext", "fasttext"),
         ("2012\t<http://a/1>\n", "annif", "annif", "annif"),
+        ("0:1 3:2\n4:1\n", "svmlight", "svmlight", "svmlight"),  # surely features, not text
+        ("0:1 3:2\nscores 4:1\n", "fasttext", "fasttext", "svmlight"),
     ],
 )
 def test_content_that_needs_no_labels(content: str, unknown: str, text: str, numbers: str) -> None:

@@ -176,8 +176,9 @@ def open_examples(
         other formats allow rows without labels in any case.
     text_expected : bool, optional
         What to take lines for that look like numbers, a comment or a brace, if neither `format`
-        nor the name says, and labels are not required: plain texts if True, or, unless a label or
-        a URI follows, numbers if False. By default they are texts if any other line is one.
+        nor the name says, and labels are not required: plain texts if True, except for rows of
+        features, or, unless a label or a URI follows, numbers if False. By default they are texts
+        if any other line is one.
 
     Returns
     -------

@@ -44,6 +44,7 @@ _HEAD_BYTES = 1 << 16
 _LABEL = b"__label__"
 _FEATURE = rb"\d+:[-+.\d]\S*"
 _SVMLIGHT_ROW = re.compile(rb"#|" + _FEATURE + rb"(?:[ \t]|$)|[-+]\d+[ \t]+" + _FEATURE)
+_PAIR = re.compile(rb"(?:^|[ \t])" + _FEATURE)
 _OBJECT = re.compile(rb'\s*\{\s*(?:"(?:[^"\\]|\\.)*"\s*:|\}\s*$)')  # of JSON, not of a text
 _BRACKET = re.compile(rb"\s*\[\s*[^\[{\]\"\s]")  # of a text, not of an array of examples
 _ANNIF_ROW = re.compile(rb"[^\t]*\t[ \t]*<[^<>\s]+>(?:\s|$)")
@@ -116,8 +117,9 @@ def format_from_content(
     """Guess the format from the beginning of the file.
 
     Rows of numbers that are valid in both xmlc and svmlight are taken as xmlc. If no labels are
-    required, lines of no other format are taken as fastText texts without labels, and the first
-    line is one of numbers only if text is not expected; if that is unknown, all lines must be.
+    required, lines of no other format are taken as fastText texts without labels. If text is not
+    expected, the first line then tells whether they are numbers; else all lines must be, and if it
+    is, one of them must have two features.
 
     Raises
     ------
@@ -159,8 +161,8 @@ def _unlabelled_looks_like(head: bytes, text_expected: bool | None) -> str:
     elif first.lstrip().startswith(b"[") and not _BRACKET.match(first):
         return "jsonl"
     numbers = None
-    if not text_expected:
-        rows = [line for line in lines if line.strip()] if text_expected is None else [first]
+    rows = [first] if text_expected is False else [line for line in lines if line.strip()]
+    if not text_expected or any(len(_PAIR.findall(line)) > 1 for line in rows):
         numbers = _numbers_in(rows)
     return _labelled(lines, first) or numbers or "fasttext"
 
