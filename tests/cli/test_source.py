@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from threading import get_ident
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -131,6 +133,36 @@ def test_nothing_is_read_on_after_the_one_who_takes_has_stopped(widening: Path) 
         assert not before.issuperset(threading.enumerate())
         items.close()  # type: ignore[attr-defined]
         assert before.issuperset(threading.enumerate())
+
+
+@pytest.mark.parametrize(
+    ("line", "format", "is_text"),
+    [
+        ("a\n", None, True),
+        ("1\n", None, True),
+        ("1 2:3\n", None, False),
+        ("1 2:3\n", "xmlc", False),
+    ],
+)
+@pytest.mark.parametrize(("number", "limit"), [(1, 1), (2, 2), (CHUNK_ROWS, None)])
+def test_standard_input_is_read_no_further_than_the_chunk_needs(
+    monkeypatch: pytest.MonkeyPatch,
+    line: str,
+    format: str | None,
+    is_text: bool,
+    number: int,
+    limit: int | None,
+) -> None:
+    lines = iter([line.encode()] * number)
+
+    def read(_size: int) -> bytes:
+        return next(lines, b"") or pytest.fail("waits for more")
+
+    stdin = SimpleNamespace(buffer=SimpleNamespace(read=read, read1=read))
+    monkeypatch.setattr(sys, "stdin", stdin)
+    options: Any = {"limit": limit, "labels_required": False, "text_expected": is_text}
+    with Source("-", reading=Reading(format), **options) as source:
+        assert next(source.chunks()).n_rows == number
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with a name here")

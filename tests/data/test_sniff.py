@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from labelgrove import FileFormatError, ParameterError
 from labelgrove.data._lines import LineSource
@@ -87,17 +90,59 @@ def test_content(content: str, format: str) -> None:
         ("{ }\r\n", "jsonl", "jsonl", "jsonl"),
         ("[1]\n", "fasttext", "fasttext", "fasttext"),
         ("[\n", "jsonl", "jsonl", "jsonl"),
-        ("2012\n__label__a b\n", "fasttext", "fasttext", "fasttext"),
+        ("2012\n__label__a b\n", "fasttext", "fasttext", "xmlc"),
+        ("a\t<http://a/1>\n__label__a b\n", "fasttext", "fasttext", "fasttext"),
+        ("\ufeff\n \r\n2012\r\n{}\r\n", "fasttext", "fasttext", "xmlc"),
         ("2012\t<http://a/1>\n", "annif", "annif", "annif"),
         ("0:1 3:2\n4:1\n", "svmlight", "svmlight", "svmlight"),  # surely features, not text
         ("0:1 3:2\nscores 4:1\n", "fasttext", "fasttext", "svmlight"),
     ],
 )
 def test_content_that_needs_no_labels(content: str, unknown: str, text: str, numbers: str) -> None:
+    whole = content.encode()
     for expected, format in ((None, unknown), (True, text), (False, numbers)):
-        source = LineSource("f", iter([content.encode()]))
+        for size in (len(whole), 1 + len(whole) // 1000):  # whatever comes at a time from a pipe
+            pieces = (whole[start : start + size] for start in range(0, len(whole), size))
+            source = LineSource("f", pieces)
+            found = format_from_content(source, labels_required=False, text_expected=expected)
+            assert found == format
+
+
+def test_a_pipe_is_read_no_further_than_its_format_needs() -> None:
+    def slow(first: bytes) -> Iterator[bytes]:
+        yield first
+        pytest.fail("waits for more")
+
+    for first, expected, format in (
+        (b"a\n", True, "fasttext"),
+        (b"a\n", None, "fasttext"),
+        (b"{}\n", None, "jsonl"),
+        (b"1\n", True, "fasttext"),
+        (b"1\n", False, "xmlc"),
+    ):
+        source = LineSource("f", slow(first))
+        assert source.peek(1) == first[:1]
         found = format_from_content(source, labels_required=False, text_expected=expected)
         assert found == format
+        assert next(source.blocks()).data == first.removesuffix(b"\n")
+
+
+lines_of_formats = st.sampled_from(
+    ["", " ", "a", "2012", "3 1:2", "1:2", "# a", "{}", "{a", "[", "__label__a", "a\t<http://a>"]
+)
+
+
+@given(st.lists(lines_of_formats).map("\n".join), st.integers(1, 20), st.booleans() | st.none())
+def test_the_format_does_not_depend_on_the_pieces(
+    content: str, size: int, expected: bool | None
+) -> None:
+    whole = content.encode()
+    pieces = (whole[start : start + size] for start in range(0, len(whole), size))
+    found = [
+        format_from_content(LineSource("f", given), labels_required=False, text_expected=expected)
+        for given in (iter([whole]), pieces)
+    ]
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("content", ["plain words\n", "2020 was a year\n", "a,b,c\n", "\x00\x01"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from labelgrove._errors import FileFormatError
@@ -46,10 +46,13 @@ class LineSource:
         self._max_line_bytes = max_line_bytes
         self._head = b""
 
-    def peek(self, size: int) -> bytes:
-        """Return the first `size` bytes (fewer at the end of the file) without consuming them."""
+    def peek(self, size: int, enough: Callable[[bytes], bool] | None = None) -> bytes:
+        """Return the first `size` bytes (fewer at the end of the file) without consuming them.
+
+        A slow pipe is not read on once the beginning is `enough`.
+        """
         try:
-            while len(self._head) < size + len(_BYTE_ORDER_MARK):
+            while not self._has(size, enough):
                 self._head += next(self._pieces)
         except StopIteration:
             pass
@@ -58,6 +61,12 @@ class LineSource:
                 raise FileFormatError(self.path, 1, str(error)) from None
             self._pieces = _raising(error)  # whole lines before the damage are still delivered
         return self._head.removeprefix(_BYTE_ORDER_MARK)[:size]
+
+    def _has(self, size: int, enough: Callable[[bytes], bool] | None) -> bool:
+        if _BYTE_ORDER_MARK.startswith(self._head):  # it may go on
+            return False
+        head = self._head.removeprefix(_BYTE_ORDER_MARK)
+        return len(head) >= size or (enough is not None and enough(head))
 
     def blocks(self) -> Iterator[Block]:
         """Yield all lines, block by block.
@@ -102,6 +111,11 @@ class LineSource:
             return next(content, None)
         except DamagedStreamError as error:
             raise FileFormatError(self.path, line, str(error)) from None
+
+
+def has_line(head: bytes) -> bool:
+    """Return whether a line that is not empty is complete."""
+    return b"\n" in head.lstrip()
 
 
 def _raising(error: DamagedStreamError) -> Iterator[bytes]:

@@ -28,7 +28,6 @@ _UNREADABLE = {
     b"\xff\xfe": "UTF-16",
     b"\xfe\xff": "UTF-16",
 }
-_LONGEST_MAGIC = max(map(len, _MAGIC | _UNREADABLE))
 
 
 class DamagedStreamError(Exception):
@@ -88,8 +87,8 @@ def open_pieces(path: str, resources: ExitStack, meter: Meter | None = None) -> 
     head = b""
     for piece in raw:
         head += piece
-        if len(head) >= _LONGEST_MAGIC:
-            break
+        if not any(magic.startswith(head) for magic in (*_MAGIC, *_UNREADABLE)):
+            break  # more bytes cannot change what these are, and a pipe may deliver none for long
     kind = split_compression(path)[1] if path != "-" else None
     if kind is None:
         kind = _named_by(_MAGIC, head)

@@ -175,10 +175,10 @@ def open_examples(
         Whether tables and JSON lines must have labels, and pairs of files their label file. The
         other formats allow rows without labels in any case.
     text_expected : bool, optional
-        What to take lines for that look like numbers, a comment or a brace, if neither `format`
-        nor the name says, and labels are not required: plain texts if True, except for rows of
-        features, or, unless a label or a URI follows, numbers if False. By default they are texts
-        if any other line is one.
+        What a first line is that looks like numbers, a comment or a brace, if neither `format` nor
+        the name says, and labels are not required: numbers if False. If True, it is a plain text,
+        unless it has two features and all lines are rows of numbers. By default it is a text if any
+        other line is one.
 
     Returns
     -------

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from labelgrove._errors import FileFormatError, ParameterError
 from labelgrove.data._annif import files_in
-from labelgrove.data._lines import LineSource
+from labelgrove.data._lines import LineSource, has_line
 from labelgrove.data._mapped import is_mapped, parts_of
 from labelgrove.data._npz import pair_of
 from labelgrove.data._open import split_compression
@@ -119,15 +119,16 @@ def format_from_content(
     Rows of numbers that are valid in both xmlc and svmlight are taken as xmlc. If no labels are
     required, lines of no other format are taken as fastText texts without labels. If text is not
     expected, the first line then tells whether they are numbers; else all lines must be, and if it
-    is, one of them must have two features.
+    is, the first must have two features.
 
     Raises
     ------
     FileFormatError
         If the content does not look like any format.
     """
-    head = source.peek(_HEAD_BYTES)
-    found = _looks_like(head) if labels_required else _unlabelled_looks_like(head, text_expected)
+    if not labels_required:
+        return _unlabelled_format(source, text_expected)
+    found = _looks_like(source.peek(_HEAD_BYTES))
     if found is None:
         raise FileFormatError(
             source.path,
@@ -140,7 +141,7 @@ def format_from_content(
 
 def is_annif(source: LineSource) -> bool:
     """Return whether a TSV file begins like Annif's, with text and URIs, not with column names."""
-    first = source.peek(_HEAD_BYTES).lstrip().partition(b"\n")[0]
+    first = source.peek(_HEAD_BYTES, has_line).lstrip().partition(b"\n")[0]
     return _ANNIF_ROW.match(first) is not None
 
 
@@ -152,6 +153,16 @@ def _looks_like(head: bytes) -> str | None:
     return _labelled(lines, first) or _numbers_in([first])
 
 
+def _unlabelled_format(source: LineSource, text_expected: bool | None) -> str:
+    """Return the format as soon as no later line can change it, since a pipe may be slow."""
+    changeable = {"annif"} if text_expected is False else {"annif", "xmlc", "svmlight"}
+
+    def is_settled(head: bytes) -> bool:
+        return has_line(head) and _unlabelled_looks_like(head, text_expected) not in changeable
+
+    return _unlabelled_looks_like(source.peek(_HEAD_BYTES, is_settled), text_expected)
+
+
 def _unlabelled_looks_like(head: bytes, text_expected: bool | None) -> str:
     """Return the format of lines that may be plain texts, which is read as fastText is."""
     lines, first = _lines_of(head)
@@ -160,11 +171,13 @@ def _unlabelled_looks_like(head: bytes, text_expected: bool | None) -> str:
             return "jsonl"
     elif first.lstrip().startswith(b"[") and not _BRACKET.match(first):
         return "jsonl"
-    numbers = None
-    rows = [first] if text_expected is False else [line for line in lines if line.strip()]
-    if not text_expected or any(len(_PAIR.findall(line)) > 1 for line in rows):
-        numbers = _numbers_in(rows)
-    return _labelled(lines, first) or numbers or "fasttext"
+    if text_expected is False and (numbers := _numbers_in([first])):
+        return numbers
+    if found := _labelled(lines, first):
+        return found
+    if text_expected and len(_PAIR.findall(first)) < 2:
+        return "fasttext"
+    return _numbers_in([line for line in lines if line.strip()]) or "fasttext"
 
 
 def _lines_of(head: bytes) -> tuple[list[bytes], bytes]:

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from labelgrove._errors import FileFormatError
 from labelgrove.data._chunks import Contents, Piece
 from labelgrove.data._limits import MAX_ID
-from labelgrove.data._lines import LineSource
+from labelgrove.data._lines import LineSource, has_line
 from labelgrove.data._rows import Bounds, RowError, shown
 from labelgrove.data._sparse_text import Dialect, Lines, numbered, parse_lines
 
@@ -36,7 +36,7 @@ def read_xmlc(source: LineSource) -> Contents:
         If the header declares more features or labels than there can be ids; while reading, at the
         first malformed row, and at the end if the number of rows differs from the header's.
     """
-    header = match_header(source.peek(_HEADER_BYTES))
+    header = match_header(source.peek(_HEADER_BYTES, has_line))
     if header is None:
         return Contents(_pieces(source, Bounds(), None), is_text=False, labels_are_int=True)
     rows, features, labels = (_count(source.path, digits) for digits in header)

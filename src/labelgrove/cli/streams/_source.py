@@ -176,7 +176,7 @@ class Source:
             self.path,
             self._reading.format,
             columns=self._reading.columns,
-            chunk_size=self._chunk_rows,
+            chunk_size=min(self._chunk_rows, self._limit or self._chunk_rows),
             labels_required=self._labels_required,
             text_expected=self._text_expected,
         )
