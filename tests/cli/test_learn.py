@@ -178,3 +178,17 @@ def test_a_batch_model_goes_on_online(
         assert sum(label in true for label, true in zip(best, truth, strict=True)) > least * len(
             truth
         )
+
+
+def test_a_text_model_of_numbered_labels(run: Any, tmp_path: Path) -> None:
+    clf = labelgrove.TextClassifier().fit(["rice dough", "oak tree"] * 10, [[1], [2]] * 10)
+    clf.save(tmp_path / "m.lg")
+    data = tmp_path / "d.jsonl"
+    data.write_text('{"text": "rice", "labels": [1]}\n{"text": "oak", "labels": ["2"]}\n' * 10)
+    seen = json.loads(run("eval", tmp_path / "m.lg", data, "--json").stdout)
+    assert seen["p@1"] == 1.0 and seen["unknown_label_share"] == 0.0
+    run("tune", tmp_path / "m.lg", data)
+    run("learn", tmp_path / "m.lg", data)
+    data.write_text('{"text": "rice", "labels": ["01"]}\n')
+    refused = run("learn", tmp_path / "m.lg", data, status=1).stderr
+    assert f"{data}:1: found the label '01'; expected an integer, as the model's" in refused

@@ -191,6 +191,12 @@ def reading_for(model: Model, reading: Reading) -> Reading:
     return replace(reading, columns=replace(reading.columns, of_model=model.columns))
 
 
+def labels_for(model: Model) -> dict[str, Any]:
+    """Return the arguments of a `Source` that make its labels those of a model."""
+    numbered = isinstance(model, TextClassifier) and model.classes_.dtype.kind in "iu"
+    return {"vocabulary": model.vocabulary_, "numbered": numbered}
+
+
 def algorithm_of(model: Model) -> str:
     """Return an estimator's name for ``--algorithm``."""
     return str(estimator_of(model).algorithm)

@@ -15,6 +15,7 @@ from labelgrove.cli._models import (
     check_can_write,
     estimator_of,
     inputs_of,
+    labels_for,
     load_model,
     reading_for,
     targets_of,
@@ -100,7 +101,7 @@ def compact(
 
 def _examples(model: Model, data: str, reading: Reading, limit: int | None) -> tuple[Any, Any]:
     reading = reading_for(model, reading)
-    with Source(data, reading=reading, limit=limit, vocabulary=model.vocabulary_) as source:
+    with Source(data, reading=reading, limit=limit, **labels_for(model)) as source:
         examples = source.whole()
         return inputs_of(model, examples, source.path), targets_of(model, examples, source.path)
 

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from labelgrove._cuts import Cut
 from labelgrove._errors import ParameterError
-from labelgrove.cli._models import Model, inputs_of, load_model, reading_for
+from labelgrove.cli._models import Model, inputs_of, labels_for, load_model, reading_for
 from labelgrove.cli._options import (
     AS_FOUND,
     BeamOption,
@@ -101,7 +101,7 @@ def evaluate(
     """
     model = load_model(model_file, jobs=jobs, vocabulary=vocabulary)
     reading = reading_for(model, reading)
-    with Source(data, reading=reading, limit=limit, vocabulary=model.vocabulary_) as source:
+    with Source(data, reading=reading, limit=limit, **labels_for(model)) as source:
         cut = chosen_cut(model, threshold, thresholds)
         training = _training(model, propensity, inverse_propensities)
         excluded = excluded_labels(model, filter_pairs)

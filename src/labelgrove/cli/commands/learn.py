@@ -17,6 +17,7 @@ from labelgrove.cli._models import (
     algorithm_of,
     check_can_write,
     estimator_of,
+    labels_for,
     load_model,
     reading_for,
 )
@@ -96,7 +97,7 @@ def learn(
         record = new_record(progressive, model.classes_.tolist())
         reading = reading_for(model, reading)
         with Source(
-            data, reading=reading, limit=limit, vocabulary=model.vocabulary_, to_learn=True
+            data, reading=reading, limit=limit, **labels_for(model), to_learn=True
         ) as source:
             learning = learn_from(model, source, checkpoints=kept, record=record)
         finish_learning(learning, target, kept, for_prediction=for_prediction)

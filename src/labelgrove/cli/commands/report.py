@@ -7,7 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from labelgrove.cli._models import Model, check_can_write, inputs_of, load_model, reading_for
+from labelgrove.cli._models import (
+    Model,
+    check_can_write,
+    inputs_of,
+    labels_for,
+    load_model,
+    reading_for,
+)
 from labelgrove.cli._options import (
     AS_FOUND,
     DataArgument,
@@ -89,9 +96,8 @@ def _read(
     models: list[Model], data: str, reading: Reading, limit: int | None
 ) -> tuple[list[Any], list[Any]]:
     """Read all examples: the inputs of each model, and the labels."""
-    vocabulary = models[0].vocabulary_
     reading = reading_for(models[0], reading)
-    with Source(data, reading=reading, limit=limit, vocabulary=vocabulary) as source:
+    with Source(data, reading=reading, limit=limit, **labels_for(models[0])) as source:
         line = ProgressLine("reading", source.total, source.share_read)
         with shown(line):
             examples = source.whole(line.update)

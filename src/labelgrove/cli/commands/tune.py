@@ -16,6 +16,7 @@ from labelgrove.cli._models import (
     check_can_write,
     estimator_of,
     inputs_of,
+    labels_for,
     load_model,
     reading_for,
 )
@@ -95,7 +96,7 @@ def tune(
     with Unfinished(Path(target)):  # no other process may write it meanwhile
         model = load_model(model_file, jobs=jobs)
         reading = reading_for(model, reading)
-        with Source(data, reading=reading, limit=limit, vocabulary=model.vocabulary_) as source:
+        with Source(data, reading=reading, limit=limit, **labels_for(model)) as source:
             excluded = excluded_labels(model, filter_pairs)
             goal = {"average": average, "labels_per_row": labels, "least_recall": recall}
             result = {"model": target, **tune_on(model, source, method, excluded, **goal)}

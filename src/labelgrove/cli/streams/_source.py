@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from labelgrove._errors import ParameterError
+from labelgrove._errors import FileFormatError, ParameterError
 from labelgrove.cli._options import AS_FOUND, Reading
 from labelgrove.data import ExampleReader, Examples, open_dataset, open_examples
 from labelgrove.vocabulary import Vocabulary
@@ -53,6 +54,8 @@ class Source:
         Whether a model reads text, if examples need no labels; see `open_examples`.
     vocabulary : Vocabulary, optional
         Maps names to labels in data that may name labels instead of giving their ids.
+    numbered : bool
+        Whether labels are integers for the model; strings are then read as such.
     to_learn : bool
         Whether the examples are for learning, which reads larger chunks from files.
 
@@ -74,11 +77,13 @@ class Source:
         labels_required: bool = True,
         text_expected: bool | None = None,
         vocabulary: Vocabulary | None = None,
+        numbered: bool = False,
         to_learn: bool = False,
     ) -> None:
         self.path = path
         self._chunk_rows = LEARNING_ROWS if to_learn and path != "-" else CHUNK_ROWS
         self._vocabulary = vocabulary
+        self._numbered = numbered
         self._labels_required = labels_required
         self._text_expected = text_expected
         self._reading = reading
@@ -144,12 +149,13 @@ class Source:
             thread.shutdown(cancel_futures=True)
 
     def whole(self, progress: Callable[[int], None] | None = None) -> Examples:
-        """Read all examples. A mapped data set stays on disk, unless it may name labels.
+        """Read all examples. A mapped data set stays on disk, unless its labels must be replaced.
 
         ``progress`` is called with the number of examples read so far.
         """
-        is_plain = self._limit is None and self._random is None and not self._may_name_labels
-        if self._reader.format == "mapped" and is_plain:
+        is_whole = self._limit is None and self._random is None
+        has_labels = not (self._may_name_labels or self._must_number_labels)
+        if self._reader.format == "mapped" and is_whole and has_labels:
             dataset = open_dataset(self.path, verify=False)  # already verified by the reader
             self.total = len(dataset)
             return Examples(
@@ -170,6 +176,10 @@ class Source:
     @property
     def _may_name_labels(self) -> bool:
         return self._vocabulary is not None and self._reader.labels_may_be_names
+
+    @property
+    def _must_number_labels(self) -> bool:
+        return self._numbered and not self._reader.labels_are_int
 
     def _open(self) -> ExampleReader:
         reader = open_examples(
@@ -196,13 +206,27 @@ class Source:
                 break
 
     def _identified(self, part: Examples) -> Examples:
-        """Replace label names, as in Annif's NAME.key files, by label ids."""
+        """Replace names, as in Annif's NAME.key files, by label ids, or digits by integers."""
+        if self._must_number_labels:
+            lines = zip(part.lines.tolist(), part.labels, strict=True)
+            return replace(part, labels=[tuple(self._integers(*line)) for line in lines])
         if not self._may_name_labels:
             return part
         assert self._vocabulary is not None
         find = self._vocabulary.id_of
         labels = [tuple(dict.fromkeys(find(str(label)) for label in row)) for row in part.labels]
         return replace(part, labels=labels)
+
+    def _integers(self, line: int, labels: Iterable[Any]) -> Iterator[int]:
+        for label in labels:
+            if not re.fullmatch(r"-?(0|[1-9]\d{0,17})", label, re.ASCII):
+                raise FileFormatError(
+                    self.path,
+                    line,
+                    f"found the label {label!r:.80}; expected an integer, as the model's labels "
+                    "are",
+                )
+            yield int(label)
 
     def _shuffled_chunks(self) -> Iterator[Examples]:
         assert self._random is not None
