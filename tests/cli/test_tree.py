@@ -184,3 +184,16 @@ def test_failures_are_one_sentence(run: Any, texts: Path, tmp_path: Path) -> Non
 
 def test_a_group_without_a_command_says_what_is_missing(run: Any) -> None:
     assert "error: missing command (see" in run("tree", status=2).stderr
+
+
+def test_codes_that_are_numbers_fit_texts(run: Any, tmp_path: Path) -> None:
+    hierarchy, data, tree = (tmp_path / name for name in ("h.tsv", "d.jsonl", "h.json"))
+    hierarchy.write_text("100\t1\n100\t2\n0\t100\n")
+    lines = ('{"text": "rice", "labels": ["1"]}', '{"text": "oak", "labels": ["2"]}')
+    data.write_text("\n".join(lines * 10) + "\n")
+    run("tree", "build", hierarchy, "--kind", "hierarchy", "-o", tree)
+    assert "expected_cost" in json.loads(
+        run("tree", "stats", tree, "--data", data, "--json").stdout
+    )
+    run("train", data, "-o", tmp_path / "m.lg", "--set", f"tree={tree}")
+    assert labelgrove.load(tmp_path / "m.lg").classes_.tolist() == ["0", "1", "100", "2"]

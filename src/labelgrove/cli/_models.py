@@ -17,7 +17,7 @@ from labelgrove._parameters import thread_count
 from labelgrove.cli._application import OPTIONS, trusting
 from labelgrove.cli._options import Reading, parse_settings, settable
 from labelgrove.cli._remote import is_address
-from labelgrove.cli._trees import read_tree
+from labelgrove.cli._trees import read_tree, with_string_labels
 from labelgrove.cli.streams._numbers import counted
 from labelgrove.data import Columns, Examples, read_vectors
 from labelgrove.models import ESTIMATORS, TextClassifier
@@ -120,7 +120,8 @@ def create_model(
     settings = parse_settings(assignments, settable(estimator), TEXT_SETTINGS, OPTIONS)
     tree = settings.estimator.get("tree")
     if isinstance(tree, str) and Path(tree).is_file():
-        settings.estimator["tree"] = read_tree(tree)
+        found = read_tree(tree)
+        settings.estimator["tree"] = with_string_labels(found) if texts else found
     if isinstance(vectors := settings.estimator.get("vectors"), str):
         settings.estimator["vectors"] = read_vectors(vectors)
     if settings.text and not texts:

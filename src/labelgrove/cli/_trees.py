@@ -231,6 +231,8 @@ def figures(tree: LabelTree, searches: Given | None = None) -> dict[str, Any]:
         del facts["expected_depth"]
         return facts
     Y, names = searches.indicator
+    if names.dtype.kind not in "iu":
+        tree = with_string_labels(tree)
     cost = search_cost(tree, Y, labels=names)
     return {
         **dataclasses.asdict(tree.statistics(searches.frequencies, names)),
@@ -285,6 +287,11 @@ def with_names(tree: LabelTree, vocabulary: Vocabulary) -> LabelTree:
     """Prefix every label with its name."""
     labels = {node: vocabulary.called(label) for node, label in tree.labels.items()}
     return LabelTree(tree.parents, labels)
+
+
+def with_string_labels(tree: LabelTree) -> LabelTree:
+    """Return a tree whose labels are strings, as those of texts are: a code may be a number."""
+    return LabelTree(tree.parents, {node: str(label) for node, label in tree.labels.items()})
 
 
 class _Outline:
