@@ -48,21 +48,17 @@ void NodeLearners::make_room(std::uint64_t bytes) {
   waiting_.clear();
   positives_.clear();
   counted_ = count() + bytes;
-  if (counted_ > full(most)) {
-    // Nothing is forgotten for what will not fit.
-    const std::uint64_t lasting = count_lasting() + bytes;
-    if (lasting <= most) forget_examples(for_examples(most));
-    const std::uint64_t needed = lasting + count_memory();
-    if (needed <= most) {
-      const std::uint64_t held = count() + bytes;
-      if (held > kept(most)) forget_rows(held - kept(most));
-    }
-    counted_ = count() + bytes;
-    if (counted_ > most) {
-      counted_ -= bytes;
-      throw BudgetExceeded(most, needed);
-    }
-  }
+  if (counted_ <= full(most)) return;
+  const std::uint64_t lasting = count_lasting() + bytes;
+  if (lasting <= most) forget_examples(for_examples(most));
+  const std::uint64_t needed = lasting + count_memory();
+  const std::uint64_t held = count() + bytes;
+  // No row is forgotten for what will not fit.
+  if (needed <= most && held > kept(most)) forget_rows(held - kept(most));
+  counted_ = count() + bytes;
+  if (counted_ <= most) return;
+  counted_ -= bytes;
+  throw BudgetExceeded(most, needed > most ? needed : counted_ + bytes);
 }
 
 void NodeLearners::check_fits(std::size_t new_labels, std::size_t features) const {

@@ -81,7 +81,7 @@ class NodeLearners {
   // Bytes are counted from shapes, as an upper bound of what is held, so that the count depends only on the stream and
   // not on threads or calls. Memory is announced before it is used. When an announcement exceeds the budget, all queues
   // are drained, the shapes are counted afresh, and the rows and examples of least worth are forgotten.
-  // Throws BudgetExceeded if that many more bytes cannot fit, whatever is forgotten; then no rows have been.
+  // Throws BudgetExceeded if that many more bytes cannot fit, whatever is forgotten; no row has been forgotten then.
   void make_room(std::uint64_t bytes);
   // Throws BudgetExceeded if an example of so many features and new labels has no chance to fit: the tree would be too
   // large without any rows and examples, or the example at the root.

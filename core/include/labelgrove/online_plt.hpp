@@ -72,8 +72,8 @@ class OnlinePlt {
   // new. An example of weight 0 is counted as seen and changes nothing else. REQUIRES: can_learn(); ids increase,
   // values are finite; labels are distinct and below kNone - 1, none was removed, and none is new if the policy is
   // `fixed`; weights are at most kMostWeight; `questions` name examples in [begin, end) of positive weight. Throws
-  // BudgetExceeded if an example does not fit; all earlier ones are learnt, its new labels may have leaves already,
-  // nothing else has changed, and the model stays usable. If it throws anything else, such as std::bad_alloc, the model is broken: usable() is false,
+  // BudgetExceeded if an example does not fit; all earlier ones are learnt, its new labels may have leaves already, and
+  // the model stays usable. If it throws anything else, such as std::bad_alloc, the model is broken: usable() is false,
   // and no other method may be called.
   struct Example {
     Features x;

@@ -251,19 +251,16 @@ async def rename_labels(call: Call) -> Receipt:
     call.may_learn()
     project = await call.project()
     async with _alone(call):
-        for left in reversed(range(_TRIES)):
+        for _ in range(_TRIES):
             head = project.log.head
             known = await _known_labels(call, call.body.names)
             if known is None:
                 return await _change(call, "rename")
             if not can_rename(call.body.names, known):
                 raise Problem(409, "names: two labels would get the same name; merge them instead")
-            try:
+            with suppress(Overtaken):  # perhaps by an example of a label with one of these names
                 return await _change(call, "rename", head=head)
-            except Overtaken:  # perhaps by an example of a label with one of these names
-                if not left:
-                    raise
-    raise AssertionError
+    raise Overtaken
 
 
 async def merge_labels(call: Call) -> Receipt:
