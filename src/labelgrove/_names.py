@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal, NamedTuple, Self
 
@@ -23,12 +24,24 @@ Place = Callable[[int], str]
 """Describes the place of the i-th label, for the beginning of a message."""
 
 _INT64 = np.iinfo(np.int64)
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 
 def on_one_line(text: object, longest: int) -> str:
     """Return a text for people: on one line, and cut off after so many characters."""
     line = " ".join(str(text).split())
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
+
+
+def integer_in(text: str) -> int | None:
+    """Return the integer that is written just so; None for other texts, since 01 is not 1.
+
+    Examples
+    --------
+    >>> integer_in("18"), integer_in("-1"), integer_in("01"), integer_in("one")
+    (18, -1, None, None)
+    """
+    return int(text) if _INTEGER.fullmatch(text) else None
 
 
 def as_names(values: Sequence[Any] | Names, *, place: Place, classes: bool) -> Names:

@@ -13,7 +13,7 @@ import numpy as np
 
 import labelgrove
 from labelgrove._errors import DataError, FileFormatError, ParameterError
-from labelgrove._names import on_one_line
+from labelgrove._names import integer_in, on_one_line
 from labelgrove.cli._options import AS_FOUND, Reading, settable
 from labelgrove.cli.streams._numbers import count, counted
 from labelgrove.cli.streams._source import Source, joined
@@ -119,12 +119,9 @@ class Given:
             if not child:
                 raise FileFormatError(self.path, number, "found no child; expected its name")
             pairs.append((parent, child))
-        try:
-            numbers = {name: int(name) for pair in pairs for name in pair if name is not None}
-        except ValueError:
+        numbers = {name: integer_in(name) for pair in pairs for name in pair if name is not None}
+        if None in numbers.values():
             return pairs
-        if any(str(number) != name for name, number in numbers.items()):
-            return pairs  # in a classification, 01 and 1 are different codes
         return [
             (None if parent is None else numbers[parent], numbers[child]) for parent, child in pairs
         ]

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from labelgrove._errors import DataError, ModelStateError, ParameterError
+from labelgrove._names import integer_in
 from labelgrove.cli._models import (
     Model,
     algorithm_of,
@@ -126,12 +127,10 @@ def _example(
 def _label(model: Model, label: str | None) -> Any:
     if label is None or model.classes_.dtype.kind not in "iu":
         return label
-    try:
-        return int(label)
-    except ValueError:
-        raise ParameterError(
-            f"--label {label}: expected an integer, as the model's labels are"
-        ) from None
+    number = integer_in(label)
+    if number is None:
+        raise ParameterError(f"--label {label}: expected an integer, as the model's labels are")
+    return number
 
 
 def show_explanation(explained: Explanation) -> None:

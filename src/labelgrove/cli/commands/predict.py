@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from labelgrove._errors import DataError, FileFormatError, ParameterError
+from labelgrove._names import integer_in
 from labelgrove.cli._models import Model, inputs_of, load_model, reading_for
 from labelgrove.cli._options import (
     AS_FOUND,
@@ -183,11 +184,9 @@ def _parse(path: str, number: int, raw: bytes, numbered: bool) -> Any:
         return None
     if not numbered:
         return text
-    try:
-        return int(text)
-    except ValueError:
+    label = integer_in(text)
+    if label is None:
         raise FileFormatError(
-            path,
-            number,
-            f"found {text!r}; expected an integer, as the model's labels are",
-        ) from None
+            path, number, f"found {text!r}; expected an integer, as the model's labels are"
+        )
+    return label

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from labelgrove._errors import FileFormatError, ParameterError
+from labelgrove._names import integer_in
 from labelgrove.cli._options import AS_FOUND, Reading
 from labelgrove.data import ExampleReader, Examples, open_dataset, open_examples
 from labelgrove.vocabulary import Vocabulary
@@ -219,14 +219,15 @@ class Source:
 
     def _integers(self, line: int, labels: Iterable[Any]) -> Iterator[int]:
         for label in labels:
-            if not re.fullmatch(r"-?(0|[1-9]\d{0,17})", label, re.ASCII):
+            number = integer_in(label)
+            if number is None:
                 raise FileFormatError(
                     self.path,
                     line,
                     f"found the label {label!r:.80}; expected an integer, as the model's labels "
                     "are",
                 )
-            yield int(label)
+            yield number
 
     def _shuffled_chunks(self) -> Iterator[Examples]:
         assert self._random is not None
