@@ -407,6 +407,11 @@ def test_rows_without_labels_and_models_without_classes() -> None:
         ({"ks": [4]}, DataError, r"labels of shape \(3, 3\) .* expected \(3, 4\) for both"),
         ({"label_counts": {}}, ParameterError, "expected both or neither"),
         ({"n_train": 7}, ParameterError, "expected both or neither"),
+        (
+            {"label_counts": {"a": 1}, "n_train": "9"},
+            ParameterError,
+            "n_train='9': expected an integer",
+        ),
         ({"Y_train": TRUE, "n_train": 7}, ParameterError, "Y_train is given"),
         ({"Y_train": [["a"], 1.5]}, DataError, "Y_train, row 1: a single label"),
         ({"Y_train": [[1], [2]]}, DataError, "Y_train: found labels such as 1, .* strings in both"),

@@ -81,6 +81,12 @@ def test_counts_that_cannot_be_are_refused() -> None:
         mcnemar([0.5], [1.0])
 
 
+def test_counts_of_a_small_type_are_added_without_overflow() -> None:
+    b, c = np.array([120, 20], np.int8), np.array([100, 125], np.int8)
+    expected = [binomtest(120, 220).pvalue, binomtest(20, 145).pvalue]
+    assert mcnemar(b, c).p_value == pytest.approx(expected)
+
+
 def test_a_centred_interval_lies_around_the_metric() -> None:
     truth = csr_array(np.eye(30))  # every label once: a resample misses a third of them
     found = csr_array(np.diag(np.arange(30) % 2))

@@ -23,6 +23,12 @@ def test_counts_and_matrix_agree_with_the_formula(a: float, b: float) -> None:
     assert found.tolist() == pytest.approx(expected, rel=1e-14)
 
 
+def test_the_type_of_a_count_costs_no_digits() -> None:
+    counts = np.array([0, 1, 10, 100], np.int8)
+    q = inverse_propensity(counts, n_examples=np.int8(120))
+    assert q.tolist() == inverse_propensity([0, 1, 10, 100], n_examples=120).tolist()
+
+
 def test_rarer_labels_weigh_more() -> None:
     q = inverse_propensity([0, 1, 10, 100], n_examples=1000)
     assert (np.diff(q) < 0).all()
@@ -33,6 +39,13 @@ def test_rarer_labels_weigh_more() -> None:
     [
         ([1, 2], {}, ParameterError, "n_examples is missing"),
         ([1, 2], {"n_examples": 2}, ParameterError, "at least 3 examples"),
+        (
+            [1, 2],
+            {"n_examples": float("nan")},
+            ParameterError,
+            "n_examples=nan: expected an integer",
+        ),
+        ([1, 2], {"n_examples": "9"}, ParameterError, "n_examples='9': expected an integer"),
         ([1, 2], {"n_examples": 9, "A": -1}, ParameterError, "two positive numbers"),
         (
             [1, 2],

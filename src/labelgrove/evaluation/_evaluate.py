@@ -9,6 +9,7 @@ import numpy as np
 
 from labelgrove._cuts import Cut
 from labelgrove._errors import DataError, ParameterError
+from labelgrove._parameters import integer
 from labelgrove._targets import parse_targets
 from labelgrove.evaluation._figures import Training, figures
 from labelgrove.evaluation._observed import Predictor, classes_of, observe, require_same_kind
@@ -134,4 +135,4 @@ def _training(
     if label_counts is None or n_train is None:
         raise ParameterError("label_counts and n_train: expected both or neither")
     require_same_kind(classes_of(clf), list(label_counts), "label_counts")
-    return Training(label_counts, n_train, A, B)
+    return Training(label_counts, integer("n_train", n_train, 0, 2**63 - 1), A, B)

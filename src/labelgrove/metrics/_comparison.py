@@ -163,8 +163,9 @@ def mcnemar(only_before: npt.ArrayLike, only_after: npt.ArrayLike) -> Discordanc
         raise DataError("only_before and only_after: expected the same number of counts in each")
     if (b < 0).any() or (c < 0).any():
         raise DataError("only_before and only_after: found a negative count")
+    b, c = b.astype(np.int64), c.astype(np.int64)  # small types would not hold the sum
     p = np.minimum(1.0, 2.0 * bdtr(np.minimum(b, c).astype(np.float64), b + c, 0.5))
-    return Discordance(b.astype(np.int64), c.astype(np.int64), p, _adjusted(p))
+    return Discordance(b, c, p, _adjusted(p))
 
 
 def label_changes(Y_true: Any, before: Any, after: Any) -> Discordance:

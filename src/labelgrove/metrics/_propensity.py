@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, issparse
 
 from labelgrove._errors import DataError, ParameterError
-from labelgrove._parameters import finite
+from labelgrove._parameters import finite, integer
 from labelgrove.metrics._inputs import MISSING, IntArray, as_indicator, top_columns
 from labelgrove.metrics._ranking import RankedHits, discounts, ideal_gain, match
 from labelgrove.metrics._score import (
@@ -55,7 +55,7 @@ def inverse_propensity(
     DataError
         When counts are negative or not whole numbers, or exceed `n_examples`.
     ParameterError
-        When `n_examples` is missing or below 3, or `A` or `B` is not positive.
+        When `n_examples` is missing, not a whole number or below 3, or `A` or `B` is not positive.
 
     Examples
     --------
@@ -73,6 +73,7 @@ def inverse_propensity(
         if n_examples is None:
             raise ParameterError("n_examples is missing: it is needed when counts are given")
         n = n_examples
+    n = integer("n_examples", n, 0, 2**63 - 1)
     if n < FEWEST_EXAMPLES:
         raise ParameterError(
             f"n_examples={n}: the propensity model needs at least {FEWEST_EXAMPLES} examples"
