@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from labelgrove import DataError, MissingDependencyError, OnlinePLTClassifier
@@ -55,6 +57,28 @@ def test_changes_are_differences(tmp_path: Path) -> None:
     assert "PSP@5" in {row["metric"] for row in rows}
     for row in rows:
         assert row["after"] - row["before"] == pytest.approx(row["change"], abs=1e-6)
+
+
+def test_intervals_are_called_by_their_level(models: Any, tmp_path: Path) -> None:
+    X, labels = examples(30, 5)
+    page = tmp_path / "page.html"
+    write_report(models[0], X, labels, page, compare=models[1], level=0.8)
+    html = re.sub(r"(?s)<(script|style)[^>]*>.*?</\1>", "", page.read_text())
+    assert html.count("80% interval") > 3 and "95% interval" not in html
+    assert "80% interval" in content(page)["charts"]["differences"]["description"]
+
+
+def test_infinite_thresholds_are_drawn_at_the_ends_of_the_scale(
+    models: Any, tmp_path: Path
+) -> None:
+    X, labels = examples(30, 5)
+    model = copy.deepcopy(models[0])
+    n = model.n_classes_
+    model.set_thresholds([-np.inf, np.inf, 2.0, *[0.3] * (n - 3)])
+    write_report(model, X, labels, tmp_path / "page.html")
+    bins = content(tmp_path / "page.html")["data"]["chosen"]
+    assert (bins[0]["low"], bins[-1]["high"]) == (0, 1)
+    assert [one["count"] for one in bins if one["count"]] == [1, n - 3, 2]
 
 
 def test_what_cannot_be_reported_is_refused(models: Any, tmp_path: Path) -> None:

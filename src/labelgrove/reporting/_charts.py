@@ -243,8 +243,8 @@ def lost_by_depth() -> Spec:
     )
 
 
-def differences() -> Spec:
-    """Draw the change of every metric, with its interval."""
+def differences(level: str) -> Spec:
+    """Draw the change of every metric, with its interval of this level."""
     names = ["better", "worse", "undecided"]
     y = {"field": "metric", "type": "ordinal", "title": None, "sort": None}
     colour = colours("verdict", names, [BETTER, WORSE, MUTED])
@@ -259,7 +259,7 @@ def differences() -> Spec:
     )
     return chart(
         "differences",
-        "Change of every metric with its 95% interval",
+        f"Change of every metric with its {level} interval",
         [
             {
                 "data": {"values": [{"zero": 0}]},

@@ -105,7 +105,8 @@ def write_report(
             compare, rows, Y, labels=measured.labels, interval=interval, excluded=excluded
         )
         changes = _compare(page, other, measured, charted, interval, called)
-    _add_charts(page, measured, charted[: len(models)])
+    said = f"{100 * interval.level:.6g}%"
+    _add_charts(page, measured, charted[: len(models)], said)
     write_page(
         path,
         "report.html.jinja",
@@ -126,6 +127,7 @@ def write_report(
             "calibrated": CALIBRATED,
             "least": LEAST,
             "names": list(names),
+            "level": said,
             "latency": _latency(measured),
             "has_tree": "tree" in page,
             "labels_in_test": measured.figures["labels_in_test"],
@@ -153,7 +155,8 @@ def _page(
         "latency": _sections.latency_bins(measured.latencies),
     }
     if measured.rule == "thresholds":
-        used = measured.thresholds[measured.known]
+        # A threshold may be infinite; outside this range it is reached always, or never.
+        used = np.clip(measured.thresholds[measured.known], 0.0, 1.0)
         data["chosen"] = _sections.counts_in_bins(used, np.linspace(0, max(used.max(), 0.5), 26))
     if losses is not None:
         data["lost_by_depth"] = _sections.lost_by_depth(losses)
@@ -181,7 +184,7 @@ def _compare(
     return labels | {"first": _changes.first_places(before, after)}
 
 
-def _add_charts(page: dict[str, Any], measured: Measured, names: Sequence[str]) -> None:
+def _add_charts(page: dict[str, Any], measured: Measured, names: Sequence[str], level: str) -> None:
     threshold = measured.thresholds[measured.known]
     common = float(threshold[0]) if measured.rule == "threshold" and len(threshold) else None
     makers: dict[str, Callable[[], dict[str, Any]]] = {
@@ -190,7 +193,7 @@ def _add_charts(page: dict[str, Any], measured: Measured, names: Sequence[str]) 
         "reliability": lambda: _charts.reliability(list(names)),
         "frequency": _charts.frequency,
         "lost_by_depth": _charts.lost_by_depth,
-        "differences": _charts.differences,
+        "differences": lambda: _charts.differences(level),
         "chosen": lambda: _charts.histogram(
             "chosen", "Thresholds of the labels", "threshold", colour=_chart_parts.OCHRE
         ),
