@@ -87,6 +87,25 @@ def check_thresholds(make: Make) -> None:
 
 
 @needs("sets")
+def check_a_probability_of_zero_reaches_no_threshold(make: Make) -> None:
+    """Not even where a row has fewer probable labels than a second stage looks at."""
+    X, Y = noise(n=400, d=300)
+    untuned = {"thresholds": None} if hasattr(make(), "thresholds") else {}
+    for stage in (None, "calibrate"):
+        clf = make(second_stage=stage, **untuned).fit(X, Y)
+        labels, scores = clf.predict_topk(X, clf.n_classes_)
+        rows, _ = np.nonzero(scores > 0)
+        positive = np.zeros(scores.shape, np.bool_)
+        positive[rows, np.searchsorted(clf.classes_, labels[scores > 0])] = True
+        lowest = np.resize([0.0, -1.0, -np.inf], clf.n_classes_)
+        for threshold in (0.0, lowest):
+            found = clf.predict_proba(X, threshold=threshold)
+            assert (found.data > 0).all()
+            assert np.array_equal(found.toarray() > 0, positive)
+        assert np.array_equal(clf.set_thresholds(lowest).predict(X).toarray() == 1, positive)
+
+
+@needs("sets")
 def check_one_class_and_thresholds(make: Make) -> None:
     """An array with one threshold is for one class, not for all."""
     X, _ = noise(n=4)

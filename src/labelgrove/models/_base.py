@@ -200,8 +200,8 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         top_k : int, optional
             Return only the k largest probabilities of every row.
         threshold : float or array-like of shape (n_classes,), optional
-            Return only probabilities of at least this value. An array has one value for each
-            class, in the order of ``classes_``.
+            Return only probabilities of at least this value, and none of 0, whatever the value.
+            An array has one value for each class, in the order of ``classes_``.
         labels, beam_width
             As for :meth:`predict_topk`; ``beam_width`` requires ``top_k``.
         return_stats : bool
@@ -247,7 +247,8 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
     def predict(self, X: Any) -> Any:
         """Predict the most probable class of every row, or all labels that reach their thresholds.
 
-        The thresholds are ``thresholds_``, or ``threshold`` for all labels if there are none.
+        The thresholds are ``thresholds_``, or ``threshold`` for all labels if there are none. A
+        probability of 0 reaches no threshold.
 
         Parameters
         ----------

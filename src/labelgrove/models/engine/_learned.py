@@ -307,7 +307,8 @@ class Learned(Generic[OptionsT_co, EngineT_co]):
             ) from error
         if np.isnan(values).any() or threshold is None:
             raise ParameterError("threshold: found NaN or None; expected numbers")
-        least = least_scores(values)
+        # A probability of 0 reaches no threshold.
+        least = np.maximum(least_scores(values), np.finfo(np.float32).smallest_subnormal)
         if values.ndim == 0:
             return least.reshape(1)
         column_of, n_columns = self.columns()
