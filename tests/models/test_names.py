@@ -21,6 +21,7 @@ from labelgrove import (
     load,
 )
 from labelgrove.models._names import with_names
+from labelgrove.trees import LabelTree
 from labelgrove.vocabulary import Concept, Vocabulary
 
 VOCABULARY = Vocabulary(
@@ -158,6 +159,23 @@ def test_labels_of_the_vocabulary_need_no_announcement() -> None:
         model.partial_fit(["one"], [["c"]], classes=["a", "b"])
     with pytest.raises(DataError, match="label 'b' has no examples yet"):
         model.explain("one", "b")
+
+
+@pytest.mark.parametrize("way", ["announced", "given tree"])
+def test_a_label_known_without_an_example_is_still_new(way: str) -> None:
+    tree = LabelTree.flat(["f", "n"]) if way == "given tree" else None
+    classes = ["f", "n"] if way == "announced" else None
+
+    def new() -> TextClassifier:
+        return TextClassifier(OnlinePLTClassifier(tree=tree), vocabulary=VOCABULARY, names="met")
+
+    at_once = new().partial_fit(["one", "two", "three"], [["f"], ["n"], ["n"]], classes)
+    in_calls = new().partial_fit(["one"], [["f"]], classes)
+    in_calls.partial_fit(["two"], [["n"]]).partial_fit(["three"], [["n"]])
+    assert at_once.label_counts_.tolist() == [2, 3]
+    assert in_calls.fingerprint() == at_once.fingerprint()
+    again = in_calls.partial_fit(["two"], [["n"]], again=True)
+    assert again.examples_seen_ == at_once.examples_seen_ + 1
 
 
 @pytest.mark.parametrize("names", ["met", "all"])

@@ -14,7 +14,7 @@ from labelgrove._labels import LabelRegistry
 from labelgrove._targets import Targets, parse_targets
 from labelgrove._validation import check_weights
 from labelgrove.models._base import LabelClassifier
-from labelgrove.models.engine._learned import of_kinds
+from labelgrove.models.engine._learned import AnyLearned, of_kinds
 from labelgrove.text._checked import checked_texts
 from labelgrove.vocabulary import Vocabulary
 
@@ -71,11 +71,14 @@ def with_names(
     texts: Iterable[str],
     y: Any,
     sample_weight: Any = None,
+    *,
+    again: bool = False,
 ) -> WithNames:
     """Insert the names of new labels before the examples that introduce them.
 
-    The result depends only on the rows and on the labels known before each, so a stream may be
-    divided into calls anywhere.
+    A label is new until an example of it has been learnt, even if it was announced or belongs to
+    a given tree. So the result depends only on the rows and on those learnt before, and a stream
+    may be divided into calls anywhere.
 
     Parameters
     ----------
@@ -87,6 +90,8 @@ def with_names(
         One text per example.
     y : labels of each text, by name
     sample_weight : array-like of shape (n,), optional
+    again : bool
+        Whether the rows have been learnt before. Then no label that is known is new.
 
     Raises
     ------
@@ -106,6 +111,7 @@ def with_names(
     most = classifier._most_weight
     weights = check_weights(sample_weight, len(given), most=most, some=False)
     known.foresee(targets)
+    learnt = _learnt(targets, learned, again=again)
     rows: list[int] = []  # -1 for names
     found: list[str] = []
     labels: list[Any] = []
@@ -114,7 +120,7 @@ def with_names(
     started = len(known) > 0
     for i, text in enumerate(given):
         row = targets.row(i)
-        for label in _new(row, targets, vocabulary, names, known, met, started):
+        for label in _new(row, targets, vocabulary, names, learnt, met, started):
             if said := "\n".join(vocabulary.names(label)):
                 rows.append(-1)
                 found.append(said)
@@ -134,7 +140,7 @@ def _new(
     targets: Targets,
     vocabulary: Vocabulary,
     names: NamesLearnt,
-    known: LabelRegistry,
+    learnt: set[Any],
     met: set[Any],
     started: bool,
 ) -> Iterator[Any]:
@@ -143,9 +149,21 @@ def _new(
     if names == "all" and row and not started:
         fresh += _ids(vocabulary, targets)
     for label in fresh:
-        if label not in met and label not in known:
+        if label not in met and label not in learnt:
             met.add(label)
             yield label
+
+
+def _learnt(targets: Targets, learned: AnyLearned | None, *, again: bool) -> set[Any]:
+    """Return the labels of the targets that have had an example."""
+    if learned is None:
+        return set()
+    ids = learned.labels.ids_of(targets.names)
+    has_had = ids >= 0
+    if not again:
+        has_had &= ids < len(learned.counts)
+        has_had[has_had] = learned.counts[ids[has_had]] > 0
+    return set(targets.names[has_had].tolist())
 
 
 def _ids(vocabulary: Vocabulary, targets: Targets) -> list[Any]:

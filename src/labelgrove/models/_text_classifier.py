@@ -627,7 +627,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         classifier: Any = self.classifier_
         own = None
         if self.names is not None and classifier.vocabulary_ is not None:
-            more = with_names(classifier, self.names, X, y, sample_weight)
+            more = with_names(classifier, self.names, X, y, sample_weight, again=again)
             X, y, sample_weight, own = more.texts, more.labels, more.weights, more.own
             if classes is not None:
                 at_once = () if classifier._learned is None else classifier._learned.classes()
