@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from scipy.sparse import issparse
 
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._parameters import finite
-from labelgrove.metrics._inputs import IntArray, as_indicator
+from labelgrove.metrics._inputs import NO_COUNTS, IntArray, label_counts
 
 
 @dataclass(frozen=True)
@@ -67,7 +65,9 @@ def frequency_split(
     >>> split.head.tolist(), split.torso.tolist(), split.tail.tolist()
     ([1], [3, 4], [0, 2])
     """
-    counts = _counts(labels)
+    counts = label_counts(labels)
+    if not counts.size:
+        raise DataError(NO_COUNTS)
     if by == "volume":
         low, high = _borders((1 / 3, 2 / 3) if at is None else at, 1.0)
         part = _by_volume(counts, low, high)
@@ -98,15 +98,3 @@ def _borders(at: tuple[float, float], largest: float) -> tuple[float, float]:
     if not 0 <= low <= high <= largest:
         raise ParameterError(f"at={at!r}: expected two increasing numbers from 0 to {largest:g}")
     return low, high
-
-
-def _counts(labels: Any) -> IntArray:
-    if issparse(labels):
-        matrix = as_indicator(labels, "labels")
-        return np.bincount(matrix.indices, minlength=matrix.shape[1]).astype(np.int64)
-    counts: npt.NDArray[Any] = np.asarray(labels)
-    if counts.ndim != 1 or counts.size == 0 or counts.dtype.kind not in "iu":
-        raise DataError("labels: expected a sparse matrix or a one-dimensional array of counts")
-    if counts.min() < 0:
-        raise DataError(f"labels: label {counts.argmin()} has the negative count {counts.min()}")
-    return counts.astype(np.int64)

@@ -18,6 +18,9 @@ IntArray = npt.NDArray[np.int64]
 MISSING = -1
 """The id that fills a ranking where a row has no further prediction."""
 
+NO_COUNTS = "labels: expected a sparse matrix or a one-dimensional array of counts"
+"""The message for labels that are neither 0/1 nor counts."""
+
 
 def canonical_csr(matrix: Any, name: str) -> csr_array:
     """Return a sparse matrix as CSR with sorted, unique, finite, non-zero entries.
@@ -90,6 +93,19 @@ def as_indicator(matrix: Any, name: str) -> csr_array:
     _require_sparse(matrix, name)
     indptr, columns, n_columns = sparse_indicator(matrix, name)
     return csr_array((np.ones(columns.size), columns, indptr), shape=(matrix.shape[0], n_columns))
+
+
+def label_counts(labels: Any) -> IntArray:
+    """Return how often each label occurs, from a 0/1 sparse matrix or from these numbers."""
+    if issparse(labels):
+        matrix = as_indicator(labels, "labels")
+        return np.bincount(matrix.indices, minlength=matrix.shape[1]).astype(np.int64)
+    counts = np.asarray(labels)
+    if counts.ndim != 1 or (counts.size and counts.dtype.kind not in "iu"):
+        raise DataError(NO_COUNTS)
+    if counts.size and counts.min() < 0:
+        raise DataError(f"labels: label {counts.argmin()} has the negative count {counts.min()}")
+    return counts.astype(np.int64)
 
 
 def restrict(csr: csr_array, labels: npt.ArrayLike | None) -> csr_array:

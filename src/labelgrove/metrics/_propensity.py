@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, issparse
 
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._parameters import finite, integer
-from labelgrove.metrics._inputs import MISSING, IntArray, as_indicator, top_columns
+from labelgrove.metrics._inputs import MISSING, label_counts, top_columns
 from labelgrove.metrics._ranking import RankedHits, discounts, ideal_gain, match
 from labelgrove.metrics._score import (
     Finish,
@@ -64,15 +64,11 @@ def inverse_propensity(
     """
     if finite("A", A) <= 0 or finite("B", B) <= 0:
         raise ParameterError(f"A={A!r}, B={B!r}: expected two positive numbers")
-    if issparse(labels):
-        matrix = as_indicator(labels, "labels")
-        counts = np.bincount(matrix.indices, minlength=matrix.shape[1])
-        n = matrix.shape[0] if n_examples is None else n_examples
-    else:
-        counts = _check_counts(labels)
-        if n_examples is None:
+    counts, n = label_counts(labels), n_examples
+    if n is None:
+        if not issparse(labels):
             raise ParameterError("n_examples is missing: it is needed when counts are given")
-        n = n_examples
+        n = labels.shape[0]
     n = integer("n_examples", n, 0, 2**63 - 1)
     if n < FEWEST_EXAMPLES:
         raise ParameterError(
@@ -84,15 +80,6 @@ def inverse_propensity(
         )
     C = (np.log(n) - 1.0) * (B + 1.0) ** A
     return np.asarray(1.0 + C * (counts + B) ** -A, dtype=np.float64)
-
-
-def _check_counts(counts: npt.ArrayLike) -> IntArray:
-    array = np.asarray(counts)
-    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise DataError("labels: expected a sparse matrix or a one-dimensional array of counts")
-    if array.size and array.min() < 0:
-        raise DataError(f"labels: label {array.argmin()} has the negative count {array.min()}")
-    return array.astype(np.int64)
 
 
 @dataclass(frozen=True)
