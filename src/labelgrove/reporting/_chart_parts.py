@@ -124,12 +124,12 @@ def colours(field: str, names: list[str], values: list[str]) -> Spec:
     return {"field": field, "type": "nominal", "scale": scale, "legend": legend, "sort": names}
 
 
-def plain(values: npt.ArrayLike, digits: int = 4) -> list[Any]:
-    """Convert to a list: integers unchanged, floats rounded, None for non-finite values."""
+def plain(values: npt.ArrayLike) -> list[Any]:
+    """Convert to a list: integers unchanged, floats to four digits, None for non-finite values."""
     array = np.asarray(values)
     if array.dtype.kind != "f":
         return list(array.tolist())
-    rounded = np.round(array.astype(np.float64), digits).tolist()
+    rounded = np.round(array.astype(np.float64), 4).tolist()
     return [value if np.isfinite(value) else None for value in rounded]
 
 
