@@ -283,6 +283,9 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         """The largest weight of an example that it can learn."""
         return math.inf
 
+    def _check_new_labels(self, options: Any, fresh: list[Any]) -> None:
+        """Refuse labels that a model with these options cannot learn."""
+
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy for multi-class targets, or precision at 1 for multi-label ones.
 

@@ -13,9 +13,9 @@ import numpy.typing as npt
 from labelgrove import _core
 from labelgrove._interrupts import run_watched
 from labelgrove._parameters import thread_count
-from labelgrove._validation import check_weights, is_dict_rows
+from labelgrove._validation import is_dict_rows
 from labelgrove.models._base import LabelClassifier
-from labelgrove.models.engine._examples import Examples, Mask, Start, Weigh, take
+from labelgrove.models.engine._examples import Examples, Mask, Start, take
 from labelgrove.models.engine._learned import Engine
 from labelgrove.models.engine._staged import StagedEngine
 
@@ -37,7 +37,7 @@ class BatchClassifier(LabelClassifier):
         return 0.0 if progress is None else progress.share
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, own: Mask = None) -> None:
-        fit_at_once(self, X, y, partial(check_weights, sample_weight, most=self._most_weight), own)
+        fit_at_once(self, X, y, sample_weight, own)
 
     @abstractmethod
     def _start(self, *, named: bool) -> BatchStart:
@@ -47,14 +47,14 @@ class BatchClassifier(LabelClassifier):
         """
 
 
-def fit_at_once(model: Any, X: Any, y: Any, weigh: Weigh, own: Mask) -> None:
+def fit_at_once(model: Any, X: Any, y: Any, sample_weight: Any, own: Mask) -> None:
     """Learn from all examples in a separate thread; an unfinished fit does not change the model.
 
     The model's ``_start`` returns a `BatchStart`. Its ``_progress`` exists during the fit.
     """
     with model._guard.changing() as turn:
         start: BatchStart = model._started(named=is_dict_rows(X))
-        examples = take(start, X, y, model._kinds, weigh, own=own)
+        examples = take(model, start, X, y, sample_weight, own=own)
         examples.make_known(start.labels, examples.first + len(examples.fresh))
         examples = examples.without_ignored()
         model._progress = _core.Progress()

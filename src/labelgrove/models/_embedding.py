@@ -16,7 +16,6 @@ from labelgrove._features import FeatureNames
 from labelgrove._labels import LabelRegistry
 from labelgrove._names import check_savable
 from labelgrove._parameters import choice, integer, real, seed_from, thread_count
-from labelgrove._validation import check_weights
 from labelgrove.models._batch import BatchClassifier, fit_at_once
 from labelgrove.models._label_tree import LabelTreeClassifier
 from labelgrove.models._online import OnlineClassifier
@@ -227,7 +226,7 @@ class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
         self.random_state = random_state
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, own: Mask = None) -> None:
-        fit_at_once(self, X, y, partial(check_weights, sample_weight, most=self._most_weight), own)
+        fit_at_once(self, X, y, sample_weight, own)
 
     def _start(self, *, named: bool) -> Start[Any]:
         parameters = self.get_params(deep=False)

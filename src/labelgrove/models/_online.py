@@ -6,7 +6,6 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
 from time import perf_counter
 from typing import Any, Self, cast
 
@@ -16,10 +15,10 @@ import numpy.typing as npt
 from labelgrove import _core
 from labelgrove._errors import LearningInterrupted, ModelStateError
 from labelgrove._parameters import integer, thread_count
-from labelgrove._validation import Rows, check_weights, is_dict_rows
+from labelgrove._validation import Rows, is_dict_rows
 from labelgrove.models._base import LabelClassifier
 from labelgrove.models._shared import SharedModel
-from labelgrove.models.engine._examples import MOST_WEIGHT, Examples, Mask, Start, Weigh, take
+from labelgrove.models.engine._examples import MOST_WEIGHT, Examples, Mask, Start, take
 from labelgrove.models.engine._guard import Turn
 from labelgrove.models.engine._learned import MISSING, Learned, OnlineEngine, known
 from labelgrove.models.engine._records import Options
@@ -77,15 +76,7 @@ class OnlineClassifier(LabelClassifier):
         passes, threads = integer("epochs", self.epochs, 1), thread_count(self.n_jobs)
         with self._guard.changing() as turn:
             start = self._started(named=is_dict_rows(X))
-            examples = take(
-                start,
-                X,
-                y,
-                self._kinds,
-                partial(check_weights, sample_weight, most=self._most_weight),
-                check=self._check_new_labels,
-                own=own,
-            )
+            examples = take(self, start, X, y, sample_weight, own=own)
             self._adopt(start.learned(start.make(examples), examples), turn)
             self._run(examples, passes, turn, threads, Pace.of_runs(threads))
 
@@ -169,21 +160,27 @@ class OnlineClassifier(LabelClassifier):
         threads = thread_count(self.n_jobs)
         pace = Pace.of_runs(threads) if patience is None else Pace.of_steps()
         with self._guard.changing(patience) as turn:
-            weigh = partial(check_weights, sample_weight, most=self._most_weight, some=False)
-            examples = self._take_more(X, y, classes, weigh, turn, own, zeros=prepare is not None)
+            zeros = prepare is not None
+            examples = self._take_more(X, y, sample_weight, classes, turn, own, zeros=zeros)
             self._run(examples, 1, turn, threads, pace, prepare, again=again, watch=watch)
         return self
 
     def _take_more(
-        self, X: Any, y: Any, classes: Any, weigh: Weigh, turn: Turn, own: Mask, *, zeros: bool
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        classes: Any,
+        turn: Turn,
+        own: Mask,
+        *,
+        zeros: bool,
     ) -> Examples:
         """Validate a call's examples; start the model if it has learnt nothing yet."""
         into = self._learned or self._started(named=is_dict_rows(X))
         if isinstance(into, Learned) and not into.engine.can_learn:
             raise ModelStateError("this model was saved for prediction only and cannot learn")
-        examples = take(
-            into, X, y, self._kinds, weigh, classes, self._check_new_labels, own=own, zeros=zeros
-        )
+        examples = take(self, into, X, y, sample_weight, classes, own=own, some=False, zeros=zeros)
         if isinstance(into, Start):
             self._adopt(into.learned(into.make(None), examples), turn)
         return examples
@@ -231,9 +228,6 @@ class OnlineClassifier(LabelClassifier):
 
         The engine is made from all examples of a ``fit``, or from None by ``partial_fit``.
         """
-
-    def _check_new_labels(self, options: Any, fresh: list[Any]) -> None:
-        """Refuse labels that a model with these options cannot learn."""
 
 
 @dataclass

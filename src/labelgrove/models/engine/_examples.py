@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Self, TypeVar
 
@@ -15,9 +15,8 @@ from labelgrove._labels import LabelRegistry
 from labelgrove._names import as_names, as_vector, place_in_list
 from labelgrove._sparse import places_of
 from labelgrove._targets import Targets, parse_targets
-from labelgrove._validation import Rows, require_same_length, within_magnitude
+from labelgrove._validation import Rows, check_weights, require_same_length, within_magnitude
 from labelgrove.models.engine._learned import (
-    KINDS,
     AnyLearned,
     Engine,
     Learned,
@@ -32,7 +31,6 @@ MOST_WEIGHT = 1e6
 """Largest weight of an example that is learnt online."""
 
 Mask = npt.NDArray[np.bool_] | None
-Weigh = Callable[[int], "npt.NDArray[np.float32] | None"]
 
 MakeT_co = TypeVar("MakeT_co", bound=Callable[..., Engine], covariant=True)
 
@@ -165,23 +163,22 @@ class Start(Generic[MakeT_co]):
 
 
 def take(
+    model: Any,
     into: Start[Any] | AnyLearned,
     X: Any,
     y: Any,
-    kinds: Collection[str] = KINDS,
-    weigh: Weigh | None = None,
+    sample_weight: Any,
     classes: Any = None,
-    check: Callable[[Any, list[Any]], None] | None = None,
     *,
     own: Mask = None,
+    some: bool = True,
     zeros: bool = False,
 ) -> Examples:
     """Validate a call's examples, without adding new labels yet.
 
-    Stored zeros are dropped unless ``zeros``, as a feature of value 0 must not count as one that
-    occurs.
-
-    ``weigh(n_rows)`` returns their weights; ``check(options, names)`` may refuse new labels.
+    The estimator ``model`` limits the kind of targets, the weights and new labels. At least one
+    weight must be positive if ``some``. Stored zeros are dropped unless ``zeros``, as a feature of
+    value 0 must not count as one that occurs.
 
     Raises
     ------
@@ -199,19 +196,20 @@ def take(
         )
         if into.options.normalize:
             rows = within_magnitude(rows)
-        targets = of_kinds(kinds, parse_targets(y))
-        if targets.kind not in kinds:
-            raise DataError(f"y: {targets.kind} targets; expected {' or '.join(kinds)} ones")
+        targets = of_kinds(model._kinds, parse_targets(y))
+        if targets.kind not in model._kinds:
+            expected = " or ".join(model._kinds)
+            raise DataError(f"y: {targets.kind} targets; expected {expected} ones")
         require_same_length(rows, targets.n_rows)
         if learned is not None:
             learned.require_same_kind(targets)
-        weights = None if weigh is None else weigh(rows.n_rows)
+        weights = check_weights(sample_weight, rows.n_rows, most=model._most_weight, some=some)
         announced = None if classes is None else _announced(classes, targets, learned)
         indptr, ids, fresh, n_announced = into.labels.foresee(targets, announced)
         if targets.n_columns is not None and learned is None:
             _require_columns(into.labels, targets.n_columns)
-        if fresh and check is not None:
-            check(into.options, fresh)
+        if fresh:
+            model._check_new_labels(into.options, fresh)
     except BaseException:
         if into.features is not None:
             into.features.truncate(named_features)
