@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import platform
@@ -76,19 +77,30 @@ def run_json(command: list[str], threads: int = 1) -> Any:
     return json.loads(done.stdout.decode().rstrip().rpartition("\n")[2])
 
 
+class Growth:
+    """Growth of this process's resident memory in a ``with`` block, in MiB (needs Linux)."""
+
+    peak: float
+    held: float  # at the end
+
+    def __enter__(self) -> Self:
+        gc.collect()
+        self._before = resident_mb()
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # resets the peak
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.peak, self.held = peak_mb() - self._before, resident_mb() - self._before
+
+
 def resident_mb() -> float:
     """Resident memory of this process (needs Linux)."""
     return _status("VmRSS")
 
 
 def peak_mb() -> float:
-    """Peak resident memory of this process since `reset_peak` (needs Linux)."""
+    """Peak resident memory of this process since the start of the latest `Growth`."""
     return _status("VmHWM")
-
-
-def reset_peak() -> None:
-    """Reset the peak to the memory held now."""
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 
 def _status(field: str) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks._data import is_there, load, precisions
-from benchmarks._measure import Clock, fresh, peak_mb, reset_peak, resident_mb
+from benchmarks._measure import Clock, Growth, fresh
 from benchmarks._models import DEFAULT, PAPER, learn
 from benchmarks._results import command_line, write
 
@@ -28,10 +28,8 @@ PRESETS = {"paper": PAPER, "default": DEFAULT}
 def learn_and_test(dataset: str, options: dict[str, Any], shuffle: int | None) -> dict[str, Any]:
     """Learn in one pass in this process, then test."""
     chunks = load(dataset, "train", shuffle).chunks
-    before = resident_mb()
-    reset_peak()
-    model, learning = learn(chunks, options)
-    peak = peak_mb()
+    with Growth() as memory:
+        model, learning = learn(chunks, options)
     test = load(dataset, "test")
     with Clock() as predicting:
         best, _, stats = model.predict_topk(test.X, 5, return_stats=True)
@@ -43,7 +41,7 @@ def learn_and_test(dataset: str, options: dict[str, Any], shuffle: int | None) -
         "classifiers": float(np.mean(stats.classifiers)),
         "labels": model.n_classes_,
         "depth": model.tree_.depth,
-        "peak_growth_mb": round(peak - before, 1),
+        "peak_growth_mb": round(memory.peak, 1),
         **model.size(),
     }
 

@@ -6,14 +6,13 @@ which learn the first examples of stackexchange-tfidf.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks._data import is_there, load, precisions
-from benchmarks._measure import Clock, fresh, peak_mb, reset_peak, resident_mb
+from benchmarks._measure import Clock, Growth, fresh
 from benchmarks._models import DEFAULT, learn
 from benchmarks._results import command_line, write
 from labelgrove import (
@@ -45,11 +44,9 @@ def learn_on(dataset: str) -> dict[str, Any]:
         path = Path(folder) / "model.lg"
         batch.save(path)
         batch_mb = path.stat().st_size / 2**20
-        gc.collect()
-        before = resident_mb()
-        online = OnlinePLTClassifier.from_batch(batch)
-        online.partial_fit(test.X[:DOCUMENTS], test.labels[:DOCUMENTS])
-        held = resident_mb() - before
+        with Growth() as memory:
+            online = OnlinePLTClassifier.from_batch(batch)
+            online.partial_fit(test.X[:DOCUMENTS], test.labels[:DOCUMENTS])
         online.save(path)
         file_mb = path.stat().st_size / 2**20
     size = online.size()
@@ -57,7 +54,7 @@ def learn_on(dataset: str) -> dict[str, Any]:
         "documents": min(DOCUMENTS, len(test.labels)),
         "batch_mb": batch_mb,
         "online_mb": (size["model_bytes"] + size["memory_bytes"]) / 2**20,
-        "held_mb": held,
+        "held_mb": memory.held,
         "file_mb": file_mb,
     }
 
@@ -66,18 +63,15 @@ def within(dataset: str, max_bytes: int | None) -> dict[str, Any] | None:
     """Learn a data set within a budget and test; None if the tree alone does not fit."""
     chunks, test = load(dataset, "train").chunks, load(dataset, "test")
     learn([(X[:8], labels[:8]) for X, labels in chunks[:1]], DEFAULT)  # trigger lazy imports
-    gc.collect()
-    before = resident_mb()
-    reset_peak()
     try:
-        model, clock = learn(chunks, {**DEFAULT, "max_bytes": max_bytes})
+        with Growth() as memory:
+            model, clock = learn(chunks, {**DEFAULT, "max_bytes": max_bytes})
     except ModelStateError:
         return None
-    peak = peak_mb() - before
     size = model.size()
     return {
         "max_bytes": max_bytes,
-        "peak_mb": peak,
+        "peak_mb": memory.peak,
         "held_bytes": size["model_bytes"] + size["memory_bytes"],
         "memory_bytes": size["memory_bytes"],
         "learning": clock.to_dict(),

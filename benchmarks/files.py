@@ -5,7 +5,6 @@ A subject is a data set, or a number of labels, each with one example of three f
 
 from __future__ import annotations
 
-import gc
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ import scipy.sparse as sp
 
 import labelgrove
 from benchmarks._data import Chunk, is_there, load
-from benchmarks._measure import Clock, fresh, peak_mb, reset_peak, resident_mb
+from benchmarks._measure import Clock, Growth, fresh
 from benchmarks._models import DEFAULT, learn
 from benchmarks._results import command_line, write
 
@@ -35,13 +34,9 @@ def once_each(n_labels: int) -> list[Chunk]:
 
 def measured(work: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
     """Return the result of the work, its time, and its peak and remaining memory."""
-    gc.collect()
-    before = resident_mb()
-    reset_peak()
-    with Clock() as clock:
+    with Growth() as memory, Clock() as clock:
         result = work()
-    taken = {"peak_mb": peak_mb() - before, "held_mb": resident_mb() - before}
-    return result, {"processor_s": clock.cpu, **taken}
+    return result, {"processor_s": clock.cpu, "peak_mb": memory.peak, "held_mb": memory.held}
 
 
 def save(subject: str, path: str) -> dict[str, Any]:

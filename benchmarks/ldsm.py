@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchmarks._data import is_there, load, precisions
-from benchmarks._measure import Clock, fresh, peak_mb, reset_peak, resident_mb
+from benchmarks._measure import Clock, Growth, fresh
 from benchmarks._results import command_line, write
 from labelgrove import LdSMClassifier
 
@@ -32,12 +32,9 @@ SEED = 1
 def learn_and_test(dataset: str, options: dict[str, Any], threads: int) -> dict[str, Any]:
     """Learn and test in this process."""
     train, test = load(dataset, "train"), load(dataset, "test")
-    before = resident_mb()
-    reset_peak()
     model = LdSMClassifier(**options, n_jobs=threads, random_state=SEED)
-    with Clock() as learning:
+    with Growth() as memory, Clock() as learning:
         model.fit(train.X, train.labels)
-    peak = peak_mb() - before
     batch = []
     for _ in range(BATCHES):
         with Clock() as testing:
@@ -49,7 +46,7 @@ def learn_and_test(dataset: str, options: dict[str, Any], threads: int) -> dict[
         "precision": precisions(best, test.labels),
         "learning": learning.to_dict(),
         "batch": batch,
-        "peak_mb": round(peak, 1),
+        "peak_mb": round(memory.peak, 1),
         "model_bytes": model.size()["model_bytes"],
     }
 

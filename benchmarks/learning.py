@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks import _napkinxc
 from benchmarks._data import is_there, load, precisions
-from benchmarks._measure import copy_bandwidth, fresh, peak_mb, reset_peak, resident_mb
+from benchmarks._measure import Growth, copy_bandwidth, fresh
 from benchmarks._models import DEFAULT, PAPER, learn
 from benchmarks._results import command_line, write
 from benchmarks._traffic import weights_touched
@@ -28,12 +28,10 @@ def learn_once(dataset: str, setting: str, threads: int) -> dict[str, Any]:
     options = {**SETTINGS[setting], "n_jobs": threads}
     chunks, test = load(dataset, "train").chunks, load(dataset, "test")
     learn(chunks[:1], options)  # trigger lazy imports
-    before = resident_mb()
-    reset_peak()
-    model, clock = learn(chunks, options)
-    peak = peak_mb()
+    with Growth() as memory:
+        model, clock = learn(chunks, options)
     precision = precisions(model.predict_topk(test.X, 5)[0], test.labels)
-    return {**clock.to_dict(), "peak_growth_mb": peak - before, "precision": precision}
+    return {**clock.to_dict(), "peak_growth_mb": memory.peak, "precision": precision}
 
 
 def peer_once(dataset: str) -> dict[str, Any]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Sequence
 from typing import Any
 
 from benchmarks._data import is_there, load
-from benchmarks._measure import fresh, peak_mb, reset_peak, resident_mb
+from benchmarks._measure import Growth, fresh
 from benchmarks._models import DEFAULT, PAPER, learn
 from benchmarks._results import command_line, write
 
@@ -25,12 +24,9 @@ def hold(dataset: str, options: dict[str, Any]) -> dict[str, Any]:
     """Learn a data set in this process; its arrays are loaded before and do not count."""
     chunks = load(dataset, "train").chunks
     learn([(X[:8], labels[:8]) for X, labels in chunks[:1]], options)  # trigger lazy imports
-    gc.collect()
-    before = resident_mb()
-    reset_peak()
-    model, _ = learn(chunks, options)
-    peak, after = peak_mb(), resident_mb()
-    return {**model.size(), "held_mb": after - before, "peak_mb": peak - before}
+    with Growth() as memory:
+        model, _ = learn(chunks, options)
+    return {**model.size(), "held_mb": memory.held, "peak_mb": memory.peak}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

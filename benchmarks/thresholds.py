@@ -16,7 +16,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from benchmarks._data import indicator, is_there, label_count, load
-from benchmarks._measure import Clock, fresh, peak_mb, reset_peak, resident_mb
+from benchmarks._measure import Clock, Growth, fresh, peak_mb
 from benchmarks._results import command_line, read, write
 from labelgrove import FastXMLClassifier, LdSMClassifier, OnlinePLTClassifier, PLTClassifier
 from labelgrove.metrics import f_measure
@@ -208,11 +208,9 @@ def speed(size: str) -> list[dict[str, Any]]:
         "sto": partial(tune_sto, Y, scores),
     }
     for method, tune in tuners.items():
-        before = resident_mb()
-        reset_peak()
-        with Clock() as clock:
+        with Growth() as memory, Clock() as clock:
             tune()
-        grown = round(peak_mb() - before, 1)
+        grown = round(memory.peak, 1)
         found.append({"method": method, **clock.to_dict(), "peak_mb": peak_mb(), "grown_mb": grown})
     return found
 
