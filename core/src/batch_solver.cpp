@@ -62,8 +62,8 @@ void BatchSolver::solve(const SolverOptions& options, const NodeProblem& problem
   find_shares(problem, targets, example_costs);
   hold_out(stream ^ (std::uint64_t{children.front()} << 32));  // others for the siblings learnt apart
   bool everyone = held_out_.empty();  // whether this pass visits all examples: only then may it be the last
-  converged_ = false;
-  for (std::uint32_t pass = 0; pass < options_.max_passes && !converged_; ++pass) {
+  bool converged = false;
+  for (std::uint32_t pass = 0; pass < options_.max_passes && !converged; ++pass) {
     choose_order(pass, everyone, stream);
     float worst = 0.0F;
     for (std::size_t k = 0; k < order_.size(); ++k) {
@@ -83,7 +83,7 @@ void BatchSolver::solve(const SolverOptions& options, const NodeProblem& problem
       continue;
     }
     const bool done = worst <= options_.tolerance;
-    converged_ = done && everyone;
+    converged = done && everyone;
     everyone = done;
   }
 }

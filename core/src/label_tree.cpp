@@ -115,15 +115,6 @@ void LabelTree::store(std::span<NodeId> parents, std::span<LabelId> labels, std:
   }
 }
 
-std::uint32_t LabelTree::depth_of(NodeId v) const {
-  std::uint32_t depth = 0;
-  while (v != kRoot) {
-    v = nodes_[v].parent;
-    ++depth;
-  }
-  return depth;
-}
-
 NodeId LabelTree::insert_node(NodeId v) {
   const NodeId inserted = size();
   TreeNode below = nodes_[v];  // everything but v's place in the tree

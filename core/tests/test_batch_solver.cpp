@@ -135,10 +135,9 @@ TEST("batch solver: its stopping rule holds, with every loss") {
     options.loss = loss;
     options.held_out = held_out;
     options.tolerance = 1e-3F;
-    options.max_passes = 10'000;
+    options.max_passes = kNone;  // so only the stopping rule ends it
     BatchSolver solver;
     solver.solve(options, problem, targets, children, {}, 0, Progress());
-    CHECK(solver.converged());
     // At the optimum, w is the sum of the examples' gradients.
     std::vector<double> pull(solver.weights().size());
     for (std::size_t i = 0; i < problem.size(); ++i) {

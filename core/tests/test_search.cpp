@@ -178,7 +178,9 @@ TEST("search: opens exactly the nodes at least as probable as the k-th best labe
       if (forest.tree[v].is_leaf() || all[v] < last || !has_wanted(forest, v, wanted)) continue;
       least.blocks += 1;
       least.classifiers += static_cast<std::uint32_t>(forest.tree[v].children.size());
-      least.depth = std::max(least.depth, v == kAboveRoot ? 0 : forest.tree.depth_of(v) + 1);
+      std::uint32_t depth = 0;
+      for (NodeId at = v; at != kAboveRoot; at = forest.tree.parent(at)) ++depth;
+      least.depth = std::max(least.depth, depth);
     }
     CHECK_EQ(searcher.stats().blocks, least.blocks);
     CHECK_EQ(searcher.stats().classifiers, least.classifiers);

@@ -62,8 +62,6 @@ class BatchSolver {
   // weights()[row * stride() + c] is the weight of children[c].
   std::span<const float> weights() const { return weights_; }
   std::uint32_t stride() const { return stride_; }
-  // Whether the tolerance was reached.
-  bool converged() const { return converged_; }
   // Margins of the examples held out, before the first step on any of them.
   const MarginCounts& margin_counts() const { return margin_counts_; }
 
@@ -93,7 +91,6 @@ class BatchSolver {
   SolverOptions options_;
   std::uint32_t columns_ = 0;
   std::uint32_t stride_ = 0;
-  bool converged_ = false;
   std::vector<std::uint32_t> column_of_;  // by child; kNone if it is not being trained
   std::vector<float> weights_;            // (rows of the node's table, stride)
   RoomVector<float> duals_;               // (examples, stride): a_i; with softmax y_i a_i

@@ -93,7 +93,6 @@ class LabelTree {
   NodeId leaf_of(LabelId label) const { return label < leaf_of_.size() ? leaf_of_[label] : kNone; }
   // One more than the largest label that was ever in the tree.
   LabelId label_count() const { return static_cast<LabelId>(leaf_of_.size()); }
-  std::uint32_t depth_of(NodeId v) const;  // the root has depth 0. REQUIRES: v != kAboveRoot
 
   // INSERTNODE (Algorithm 5): inserts a node between v and its children. If v is a leaf, the new node is a leaf that
   // takes over v's label. Returns the new node.
