@@ -109,8 +109,7 @@ bool LomTree::make_children(NodeId v, std::uint32_t level) {
   NodeId left;
   NodeId right;
   if (inner_nodes() < max_nodes()) {
-    if (!budget_.make_room(2 * kBytesOfLomNode, regressors())) return false;
-    budget_.takes(2 * kBytesOfLomNode);
+    if (!budget_.take(2 * kBytesOfLomNode, regressors())) return false;
     left = static_cast<NodeId>(nodes_.size());
     right = left + 1;
     nodes_.resize(nodes_.size() + 2);

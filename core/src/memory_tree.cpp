@@ -279,8 +279,7 @@ NodeId MemoryTree::go_down(std::uint32_t entry, NodeId v) {
 
 // Turns a leaf into an inner node and routes its examples, unless all would go to one side.
 void MemoryTree::split(NodeId v) {
-  if (!budget_.make_room(2 * kBytesOfNode, regressors())) return;
-  budget_.takes(2 * kBytesOfNode);
+  if (!budget_.take(2 * kBytesOfNode, regressors())) return;
   const auto left = static_cast<NodeId>(nodes_.size());
   nodes_.resize(nodes_.size() + 2);
   nodes_[left].parent = nodes_[left + 1].parent = v;

@@ -68,11 +68,16 @@ class RegressorBudget {
     for_each([this](const Regressor& regressor) { held_ += regressor.most_bytes(); });
     return true;
   }
-  // Makes room for `bytes` bytes and takes them, or throws BudgetExceeded.
+  // Makes room for `bytes` bytes and takes them; returns false if that is impossible.
+  template <typename ForEach>
+  bool take(std::uint64_t bytes, ForEach&& for_each) {
+    if (!make_room(bytes, for_each)) return false;
+    takes(bytes);
+    return true;
+  }
   template <typename ForEach>
   void take_or_throw(std::uint64_t bytes, ForEach&& for_each) {
-    if (!make_room(bytes, for_each)) throw BudgetExceeded(most_, held_ + bytes);
-    held_ += bytes;
+    if (!take(bytes, for_each)) throw BudgetExceeded(most_, held_ + bytes);
   }
   // One step of a regressor; skipped if there is no room for it.
   template <typename ForEach>
