@@ -216,9 +216,9 @@ CompactPlt::CompactPlt(bool normalize, const ArrayReader& saved) : normalize_(no
 
   const auto sizes = saved.u32("tree.nodes");
   require(!sizes.empty() && sizes.size() <= kMostTrees, "array 'tree.nodes' must hold 1 to 1,000 trees");
-  Pieces parents("tree.parent", saved.u32("tree.parent"));
-  Pieces labels("tree.label", saved.u32("tree.label"));
-  Pieces silent("tree.silent", saved.bytes("tree.silent"));
+  Pieces<std::uint32_t> parents(saved, "tree.parent");
+  Pieces<std::uint32_t> labels(saved, "tree.label");
+  Pieces<std::uint8_t> silent(saved, "tree.silent");
   for (std::size_t t = 0; t < sizes.size(); ++t) {
     LabelTree tree(parents.take(sizes[t]), labels.take(sizes[t]), silent.take(sizes[t]),
                    static_cast<LabelId>(counters[0]));
@@ -233,19 +233,8 @@ CompactPlt::CompactPlt(bool normalize, const ArrayReader& saved) : normalize_(no
     }
     trees_.emplace_back(std::move(tree), std::move(blocks));
   }
-  parents.finish();
-  labels.finish();
-  silent.finish();
-  links.finish();
-  link_scales.finish();
-  features.finish();
-  pairs.finish();
-  multipliers.finish();
-  row_bytes.finish();
-  index.finish();
-  offsets.finish();
-  biases.finish();
-  scales.finish();
+  finish_all(parents, labels, silent, links, link_scales, features, pairs, multipliers, row_bytes, index, offsets,
+             biases, scales);
   rows.take(kBytesBehind);
   rows.finish();
 }

@@ -144,13 +144,13 @@ Forest::Forest(const ForestOptions& options, const ArrayReader& saved, bool borr
 
   const auto sizes = saved.u32("tree.nodes");
   require(sizes.size() == options_.trees, "array 'tree.nodes' must hold one number for each tree");
-  Pieces children("node.first_child", saved.u32("node.first_child"));
-  Pieces leaf_sizes("node.labels", saved.u32("node.labels"));
-  Pieces labels("leaf.label", saved.u32("leaf.label"));
-  Pieces shares("leaf.share", saved.f32("leaf.share"));
-  Pieces block_sizes("block.features", saved.u32("block.features"));
-  Pieces features("weights.feature", saved.u32("weights.feature"));
-  Pieces weights("weights.value", saved.f32("weights.value"));
+  Pieces<std::uint32_t> children(saved, "node.first_child");
+  Pieces<std::uint32_t> leaf_sizes(saved, "node.labels");
+  Pieces<std::uint32_t> labels(saved, "leaf.label");
+  Pieces<float> shares(saved, "leaf.share");
+  Pieces<std::uint32_t> block_sizes(saved, "block.features");
+  Pieces<std::uint32_t> features(saved, "weights.feature");
+  Pieces<float> weights(saved, "weights.value");
   Reading reading(saved);
   for (std::size_t t = 0; t < sizes.size(); ++t) {
     const std::string where = "tree " + std::to_string(t) + ": ";
@@ -189,32 +189,25 @@ Forest::Forest(const ForestOptions& options, const ArrayReader& saved, bool borr
       reading.went_over(block_features.size_bytes() + block_weights.size_bytes());
     }
   }
-  children.finish();
-  leaf_sizes.finish();
-  labels.finish();
-  shares.finish();
-  block_sizes.finish();
-  features.finish();
-  weights.finish();
+  finish_all(children, leaf_sizes, labels, shares, block_sizes, features, weights);
   if (options_.tail_weight > 0.0) centroids_ = LabelCentroids(saved, known_.count(), check_only);
   if (!borrow) load_statistics(saved);
 }
 
 void Forest::load_statistics(const ArrayReader& saved) {
-  Pieces examples("node.examples", saved.u32("node.examples"));
-  Pieces objective("split.objective", saved.f32("split.objective"));
+  Pieces<std::uint32_t> examples(saved, "node.examples");
+  Pieces<float> objective(saved, "split.objective");
   for (ForestTree& tree : trees_) {
     for (ForestTree::Node& node : tree.nodes) {
       node.examples = examples.one();
       if (!node.is_leaf()) node.split.objective = objective.one();
     }
   }
-  examples.finish();
-  objective.finish();
+  finish_all(examples, objective);
   if (options_.ldsm() == nullptr) return;
-  Pieces course("split.course", saved.f32("split.course"));
-  Pieces balance("split.balance", saved.f32("split.balance"));
-  Pieces purity("split.purity", saved.f32("split.purity"));
+  Pieces<float> course(saved, "split.course");
+  Pieces<float> balance(saved, "split.balance");
+  Pieces<float> purity(saved, "split.purity");
   for (ForestTree& tree : trees_) {
     for (ForestTree::Node& node : tree.nodes) {
       if (node.is_leaf()) continue;
@@ -222,9 +215,7 @@ void Forest::load_statistics(const ArrayReader& saved) {
       node.split = {node.split.objective, {values.begin(), values.end()}, balance.one(), purity.one()};
     }
   }
-  course.finish();
-  balance.finish();
-  purity.finish();
+  finish_all(course, balance, purity);
 }
 
 }  // namespace labelgrove

@@ -59,8 +59,8 @@ void LabelCentroids::save(ArrayWriter& out) const {
 
 LabelCentroids::LabelCentroids(const ArrayReader& saved, LabelId labels, bool check_only) {
   const auto sizes = saved.u32("centroid.features");
-  Pieces ids("centroid.feature", saved.u32("centroid.feature"));
-  Pieces values("centroid.value", saved.f32("centroid.value"));
+  Pieces<std::uint32_t> ids(saved, "centroid.feature");
+  Pieces<float> values(saved, "centroid.value");
   require(sizes.size() == labels, "array 'centroid.features' must hold one number for each label");
   for (const std::uint32_t size : sizes) {
     const auto id = ids.take(size);
@@ -74,8 +74,7 @@ LabelCentroids::LabelCentroids(const ArrayReader& saved, LabelId labels, bool ch
     ends_.push_back(ids_.size());
     squares_.push_back(squared_length(value.data(), value.size()));
   }
-  ids.finish();
-  values.finish();
+  finish_all(ids, values);
 }
 
 }  // namespace labelgrove

@@ -120,8 +120,8 @@ LabelSums::LabelSums(const ArrayReader& saved, std::uint64_t max_bytes) : budget
   const auto counters = saved.u64("sum.counters");
   const auto counts = saved.u64("sum.count");
   const auto sizes = saved.u32("sum.features");
-  Pieces ids("sum.feature", saved.u32("sum.feature"));
-  Pieces values("sum.value", saved.f32("sum.value"));
+  Pieces<std::uint32_t> ids(saved, "sum.feature");
+  Pieces<float> values(saved, "sum.value");
   require(counters.size() == 2 && counters[0] > 0 && counters[0] < kNone && counters[1] <= kMostExamples,
           "array 'sum.counters' must hold a budget and a number of examples");
   require(sizes.size() == counts.size(), "array 'sum.features' must hold one number for each label");
@@ -143,8 +143,7 @@ LabelSums::LabelSums(const ArrayReader& saved, std::uint64_t max_bytes) : budget
     parts_ += id.size();
     measure(sum);
   }
-  ids.finish();
-  values.finish();
+  finish_all(ids, values);
   make_room(sums_.size(), 0);
 }
 

@@ -103,9 +103,9 @@ LomTree::LomTree(const LomTreeOptions& options, const ArrayReader& saved, bool f
 }
 
 void LomTree::load_classes(const ArrayReader& saved) {
-  Pieces sizes("node.classes", saved.u32("node.classes"));
-  Pieces labels("class.label", saved.u32("class.label"));
-  Pieces reached("class.reached", saved.u64("class.reached"));
+  Pieces<std::uint32_t> sizes(saved, "node.classes");
+  Pieces<std::uint32_t> labels(saved, "class.label");
+  Pieces<std::uint64_t> reached(saved, "class.reached");
   for (NodeId v = 0; v < nodes_.size(); ++v) {
     Node& node = nodes_[v];
     for (std::uint32_t left = sizes.one(); left > 0; --left) {
@@ -121,9 +121,7 @@ void LomTree::load_classes(const ArrayReader& saved) {
       node.most = std::max(node.most, came);
     }
   }
-  sizes.finish();
-  labels.finish();
-  reached.finish();
+  finish_all(sizes, labels, reached);
   for (NodeId v = 1; v < nodes_.size(); ++v) {
     const ClassHistogram& above = nodes_[nodes_[v].parent].classes;
     for (const ClassCount& count : nodes_[v].classes.all()) {
@@ -135,8 +133,8 @@ void LomTree::load_classes(const ArrayReader& saved) {
 }
 
 void LomTree::load_weights(const ArrayReader& saved) {
-  Pieces totals("node.weight", saved.f64("node.weight"));
-  Pieces weights("class.weight", saved.f64("class.weight"));
+  Pieces<double> totals(saved, "node.weight");
+  Pieces<double> weights(saved, "class.weight");
   const auto most = [](std::uint64_t examples) {
     return static_cast<double>(examples) * static_cast<double>(kMostWeight);
   };
@@ -155,18 +153,17 @@ void LomTree::load_weights(const ArrayReader& saved) {
             ": the weight is not the sum of the weights of its classes");
     node.classes.restore_weights(of_classes, total);
   }
-  totals.finish();
-  weights.finish();
+  finish_all(totals, weights);
 }
 
 void LomTree::load_statistics(const ArrayReader& saved) {
-  Pieces swaps("node.swaps", saved.u32("node.swaps"));
-  Pieces smallest("node.smallest", saved.u64("node.smallest"));
-  Pieces scores("node.score", saved.f64("node.score"));
-  Pieces curvatures("node.curvature", saved.f64("node.curvature"));
-  Pieces trained("class.trained", saved.u64("class.trained"));
-  Pieces right("class.right", saved.u64("class.right"));
-  Pieces class_scores("class.score", saved.f64("class.score"));
+  Pieces<std::uint32_t> swaps(saved, "node.swaps");
+  Pieces<std::uint64_t> smallest(saved, "node.smallest");
+  Pieces<double> scores(saved, "node.score");
+  Pieces<double> curvatures(saved, "node.curvature");
+  Pieces<std::uint64_t> trained(saved, "class.trained");
+  Pieces<std::uint64_t> right(saved, "class.right");
+  Pieces<double> class_scores(saved, "class.score");
   const auto fits = [](double score, std::uint64_t of) { return std::abs(score) <= static_cast<double>(of); };
   for (NodeId v = 0; v < nodes_.size(); ++v) {
     Node& node = nodes_[v];
@@ -190,13 +187,7 @@ void LomTree::load_statistics(const ArrayReader& saved) {
     require(!node.is_leaf() || (node.smallest >= node.reached && node.smallest <= kMostExamples), "node ", v,
             ": the size of the leaf is out of range");
   }
-  swaps.finish();
-  smallest.finish();
-  scores.finish();
-  curvatures.finish();
-  trained.finish();
-  right.finish();
-  class_scores.finish();
+  finish_all(swaps, smallest, scores, curvatures, trained, right, class_scores);
   for (const Node& node : nodes_) {
     require(node.is_leaf() || node.smallest == std::min(nodes_[node.left].smallest, nodes_[node.right].smallest),
             "the size of a node's smallest leaf does not match its children");

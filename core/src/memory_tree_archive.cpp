@@ -51,7 +51,7 @@ MemoryTree::MemoryTree(const MemoryTreeOptions& options, const ArrayReader& save
   load_seen(saved, counters[2]);
   nodes_ = saved_routes<Node>(saved);
   if (!for_prediction) {
-    Pieces curvatures("node.curvature", saved.f64("node.curvature"));
+    Pieces<double> curvatures(saved, "node.curvature");
     for (NodeId v = 0; v < nodes_.size(); ++v) {
       Side& side = nodes_[v].side;
       side.restore(side.slope(), curvatures.one());
@@ -109,8 +109,8 @@ void MemoryTree::load_leaves(const ArrayReader& saved, std::uint64_t reached, bo
   require(known == most, "the number of remembered examples is wrong");
   remembered_.restore(reached);
   places_.resize(known);
-  Pieces sizes("node.entries", saved.u32("node.entries"));
-  Pieces entries("leaf.entry", saved.u32("leaf.entry"));
+  Pieces<std::uint32_t> sizes(saved, "node.entries");
+  Pieces<std::uint32_t> entries(saved, "leaf.entry");
   for (NodeId v = 0; v < nodes_.size(); ++v) {
     Node& node = nodes_[v];
     require(v == kRoot || node.parent < v, "node ", v, ": a child is older than its parent");
@@ -126,8 +126,7 @@ void MemoryTree::load_leaves(const ArrayReader& saved, std::uint64_t reached, bo
   }
   for (auto v = static_cast<NodeId>(nodes_.size()); --v > kRoot;)
     nodes_[nodes_[v].parent].remembered += nodes_[v].remembered;
-  sizes.finish();
-  entries.finish();
+  finish_all(sizes, entries);
   require(nodes_[kRoot].remembered == places_.size(), "a remembered example is in no leaf");
 }
 

@@ -38,12 +38,10 @@ class Inheritances {
   Inheritances(const ArrayReader& saved, const CompactTree* batch, bool with_state)
       : batch_(batch),
         with_state_(with_state && batch != nullptr),
-        nodes_("inherited.node", batch != nullptr ? saved.u32("inherited.node") : std::span<const std::uint32_t>()),
-        states_("inherited.state", with_state_ ? saved.f32("inherited.state") : std::span<const float>()),
-        counts_("inherited.replaced",
-                batch != nullptr ? saved.u32("inherited.replaced") : std::span<const std::uint32_t>()),
-        children_("inherited.child",
-                  batch != nullptr ? saved.u32("inherited.child") : std::span<const std::uint32_t>()) {}
+        nodes_(saved, "inherited.node", batch != nullptr),
+        states_(saved, "inherited.state", with_state_),
+        counts_(saved, "inherited.replaced", batch != nullptr),
+        children_(saved, "inherited.child", batch != nullptr) {}
 
   Inherited next(std::uint32_t children, const LearnerOptions& learner, const std::string& where) {
     Inherited from;
@@ -67,12 +65,7 @@ class Inheritances {
     return from;
   }
 
-  void finish() const {
-    nodes_.finish();
-    states_.finish();
-    counts_.finish();
-    children_.finish();
-  }
+  void finish() const { finish_all(nodes_, states_, counts_, children_); }
 
  private:
   const CompactTree* batch_;
@@ -213,16 +206,16 @@ void load_blocks_of(std::span<const Number> all_weights, std::span<const State> 
                     const TreeOutline& tree, const LearnerOptions& learner, bool for_prediction,
                     const std::function<bool(NodeId)>& has_theta, const CompactTree* batch, const TakeBlock& take) {
   const auto nodes = saved.u32("block.node");
-  Pieces sizes("block.features", saved.u32("block.features"));
-  Pieces thetas("block.theta", saved.bytes("block.theta"));
-  Pieces updates("block.updates", saved.u64("block.updates"));
-  Pieces features("weights.feature", saved.u32("weights.feature"));
+  Pieces<std::uint32_t> sizes(saved, "block.features");
+  Pieces<std::uint8_t> thetas(saved, "block.theta");
+  Pieces<std::uint64_t> updates(saved, "block.updates");
+  Pieces<std::uint32_t> features(saved, "weights.feature");
   const bool shared = saved.has("block.rows");  // old models have a row for each feature
   require(saved.has("weights.place") == shared && saved.has("weights.share") == shared,
           "arrays 'block.rows', 'weights.place' and 'weights.share' must all be present, or none of them");
-  Pieces rows("block.rows", shared ? saved.u32("block.rows") : std::span<const std::uint32_t>());
-  Pieces places("weights.place", shared ? saved.u32("weights.place") : std::span<const std::uint32_t>());
-  Pieces shares("weights.share", shared ? saved.f32("weights.share") : std::span<const float>());
+  Pieces<std::uint32_t> rows(saved, "block.rows", shared);
+  Pieces<std::uint32_t> places(saved, "weights.place", shared);
+  Pieces<float> shares(saved, "weights.share", shared);
   constexpr bool kHalves = sizeof(Number) == sizeof(BFloat16);
   Pieces weights(kHalves ? "weights.value16" : "weights.value", all_weights);
   Pieces states(kHalves ? "weights.state8" : "weights.state", all_states);
@@ -265,16 +258,7 @@ void load_blocks_of(std::span<const Number> all_weights, std::span<const State> 
     require(take(v, view) == view.features.size(), "node ", v, ": a feature occurs twice");
     reading.went_over(view.features.size_bytes());
   }
-  sizes.finish();
-  thetas.finish();
-  updates.finish();
-  features.finish();
-  rows.finish();
-  places.finish();
-  shares.finish();
-  weights.finish();
-  states.finish();
-  inheritances.finish();
+  finish_all(sizes, thetas, updates, features, rows, places, shares, weights, states, inheritances);
 }
 
 }  // namespace
@@ -321,10 +305,10 @@ void save_examples(ArrayWriter& out, std::shared_ptr<const std::vector<ExampleId
 }
 
 std::size_t load_examples(const ArrayReader& saved, const std::function<void(const Features&, float)>& take) {
-  Pieces lengths("example.features", saved.u32("example.features"));
+  Pieces<std::uint32_t> lengths(saved, "example.features");
   const auto dense = saved.bytes("example.dense");
-  Pieces features("example.feature", saved.u32("example.feature"));
-  Pieces values("example.value", saved.f32("example.value"));
+  Pieces<std::uint32_t> features(saved, "example.feature");
+  Pieces<float> values(saved, "example.value");
   const auto weights = saved.has("example.weight") ? saved.f32("example.weight") : std::span<const float>();
   require(weights.empty() || weights.size() == dense.size(),
           "array 'example.weight' must hold one number for each example");
@@ -350,9 +334,7 @@ std::size_t load_examples(const ArrayReader& saved, const std::function<void(con
     take({feature.data(), value.data(), length}, weights.empty() ? 1.0F : weights[i]);
     reading.went_over(value.size_bytes() + feature.size_bytes());
   }
-  lengths.finish();
-  features.finish();
-  values.finish();
+  finish_all(lengths, features, values);
   return dense.size();
 }
 
@@ -373,12 +355,11 @@ void save_remembered(ArrayWriter& out, const std::string& prefix, const ReplayMe
 
 std::size_t load_remembered(const ArrayReader& saved, const std::string& prefix,
                             const std::function<void(const Features&, float, std::span<const LabelId>)>& take) {
-  Pieces counts(prefix + ".labels", saved.u32(prefix + ".labels"));
-  Pieces labels(prefix + ".label", saved.u32(prefix + ".label"));
+  Pieces<std::uint32_t> counts(saved, prefix + ".labels");
+  Pieces<std::uint32_t> labels(saved, prefix + ".label");
   const std::size_t known =
       load_examples(saved, [&](const Features& x, float weight) { take(x, weight, labels.take(counts.one())); });
-  counts.finish();
-  labels.finish();
+  finish_all(counts, labels);
   return known;
 }
 
@@ -432,11 +413,11 @@ void load_memories(const ArrayReader& saved, std::span<const NodeId> nodes, cons
     if (learners == nullptr) return;
     examples.push_back(learners->examples().add(x, 1.0, weight));
   });
-  Pieces reached("memory.reached", saved.u64("memory.reached"));
-  Pieces sizes("memory.size", saved.u32("memory.size"));
-  Pieces entries("memory.example", saved.u32("memory.example"));
-  Pieces counts("memory.positives", saved.u32("memory.positives"));
-  Pieces children("memory.child", saved.u32("memory.child"));
+  Pieces<std::uint64_t> reached(saved, "memory.reached");
+  Pieces<std::uint32_t> sizes(saved, "memory.size");
+  Pieces<std::uint32_t> entries(saved, "memory.example");
+  Pieces<std::uint32_t> counts(saved, "memory.positives");
+  Pieces<std::uint32_t> children(saved, "memory.child");
   Reading reading(saved);
   for (const NodeId v : nodes) {
     const std::uint64_t total = reached.one();
@@ -456,11 +437,7 @@ void load_memories(const ArrayReader& saved, std::span<const NodeId> nodes, cons
       learners->memory(v).append(examples[example], positives);
     }
   }
-  reached.finish();
-  sizes.finish();
-  entries.finish();
-  counts.finish();
-  children.finish();
+  finish_all(reached, sizes, entries, counts, children);
   for (const ExampleId example : examples) learners->examples().release(example);
 }
 

@@ -36,11 +36,11 @@ void save_regressors(ArrayWriter& out, std::span<const Regressor* const> regress
 
 void load_regressors(const ArrayReader& saved, std::span<Regressor* const> regressors, const LearnerOptions& learner,
                      bool for_prediction, const std::function<std::string(std::size_t)>& name) {
-  Pieces sizes("block.features", saved.u32("block.features"));
-  Pieces features("weights.feature", saved.u32("weights.feature"));
-  Pieces weights("weights.value", saved.f32("weights.value"));
+  Pieces<std::uint32_t> sizes(saved, "block.features");
+  Pieces<std::uint32_t> features(saved, "weights.feature");
+  Pieces<float> weights(saved, "weights.value");
   const bool with_state = learner.has_state() && !for_prediction;
-  Pieces states("weights.state", with_state ? saved.f32("weights.state") : std::span<const float>());
+  Pieces<float> states(saved, "weights.state", with_state);
   Reading reading(saved);
   for (std::size_t i = 0; i < regressors.size(); ++i) {
     const std::string where = name(i);
@@ -56,10 +56,7 @@ void load_regressors(const ArrayReader& saved, std::span<Regressor* const> regre
     if (regressors[i] == nullptr) continue;
     *regressors[i] = Regressor(learner, known, its_weights, its_states, !for_prediction);
   }
-  sizes.finish();
-  features.finish();
-  weights.finish();
-  states.finish();
+  finish_all(sizes, features, weights, states);
 }
 
 }  // namespace labelgrove

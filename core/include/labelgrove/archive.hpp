@@ -100,20 +100,18 @@ class ArrayReader {
   // A hint that what has been read so far will hardly be read again, so that pages of a mapped file may be dropped.
   virtual void let_go() const {}
 
-  std::span<const std::uint8_t> bytes(std::string_view name) const { return found<std::uint8_t>(name); }
-  std::span<const std::uint32_t> u32(std::string_view name) const { return found<std::uint32_t>(name); }
-  std::span<const std::uint64_t> u64(std::string_view name) const { return found<std::uint64_t>(name); }
-  std::span<const float> f32(std::string_view name) const { return found<float>(name); }
-  std::span<const double> f64(std::string_view name) const { return found<double>(name); }
-  std::span<const BFloat16> bf16(std::string_view name) const { return found<BFloat16>(name); }
-
- private:
   template <typename T>
-  std::span<const T> found(std::string_view name) const {
+  std::span<const T> array(std::string_view name) const {
     Array array = std::span<const T>();
     find(name, array);
     return std::get<std::span<const T>>(array);
   }
+  std::span<const std::uint8_t> bytes(std::string_view name) const { return array<std::uint8_t>(name); }
+  std::span<const std::uint32_t> u32(std::string_view name) const { return array<std::uint32_t>(name); }
+  std::span<const std::uint64_t> u64(std::string_view name) const { return array<std::uint64_t>(name); }
+  std::span<const float> f32(std::string_view name) const { return array<float>(name); }
+  std::span<const double> f64(std::string_view name) const { return array<double>(name); }
+  std::span<const BFloat16> bf16(std::string_view name) const { return array<BFloat16>(name); }
 };
 
 }  // namespace labelgrove

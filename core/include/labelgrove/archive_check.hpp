@@ -65,6 +65,9 @@ template <typename T>
 class Pieces {
  public:
   Pieces(std::string name, std::span<const T> all) : name_(std::move(name)), all_(all) {}
+  // The array of this name; an empty one unless it `is_needed`.
+  Pieces(const ArrayReader& saved, const std::string& name, bool is_needed = true)
+      : Pieces(name, is_needed ? saved.array<T>(name) : std::span<const T>()) {}
   std::span<const T> take(std::uint64_t n) {
     require(n <= all_.size() - at_, "array '", name_, "' is too short");
     const auto piece = all_.subspan(at_, static_cast<std::size_t>(n));
@@ -79,6 +82,12 @@ class Pieces {
   std::span<const T> all_;
   std::size_t at_ = 0;
 };
+
+// Throws std::invalid_argument unless all of these arrays have been used up.
+template <typename... AnyPieces>
+void finish_all(const AnyPieces&... pieces) {
+  (pieces.finish(), ...);
+}
 
 // Calls let_go() once every few megabytes read.
 class Reading {

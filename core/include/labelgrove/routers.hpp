@@ -247,7 +247,7 @@ std::vector<Node> saved_routes(const ArrayReader& saved) {
           "arrays 'node.left' and 'node.right' must hold a number for every node");
   std::vector<Node> nodes(left.size());
   const auto n = static_cast<NodeId>(nodes.size());
-  Pieces slopes("node.slope", saved.f64("node.slope"));
+  Pieces<double> slopes(saved, "node.slope");
   for (NodeId v = 0; v < n; ++v) {
     const double slope = slopes.one();
     require(Side::can_be(slope, Side().curvature()), "node ", v, ": the slope is out of range");
