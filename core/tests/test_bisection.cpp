@@ -9,14 +9,26 @@
 namespace labelgrove::testing {
 namespace {
 
+std::vector<LabelId> all_of(const SparseRows& vectors) {
+  std::vector<LabelId> labels(vectors.view().size());
+  std::iota(labels.begin(), labels.end(), 0U);
+  return labels;
+}
+
+std::vector<double> scales_of(const SparseRows& vectors) {
+  std::vector<double> scales;
+  for (const LabelId label : all_of(vectors)) scales.push_back(unit_scale(vectors.view()[label]));
+  return scales;
+}
+
 TEST("bisection: separates two bundles of vectors, from any two centres") {
-  Vectors vectors;
+  SparseRows vectors;
   for (int i = 0; i < 10; ++i) {
     const float slant = 0.01F * static_cast<float>(i);
-    vectors.add({{i % 2 == 0 ? 0U : 1U, 1.0F}, {2U, slant}});
+    add(vectors, {{i % 2 == 0 ? 0U : 1U, 2U}, {1.0F, slant}});
   }
-  const std::vector<LabelId> group = vectors.all();
-  const std::vector<double> scales = vectors.scales();
+  const std::vector<LabelId> group = all_of(vectors);
+  const std::vector<double> scales = scales_of(vectors);
   const RowView view = vectors.view();
   Bisection bisection(view, scales, 3, 1e-4, 100);
   for (std::size_t a = 0; a < 10; ++a) {
@@ -29,9 +41,9 @@ TEST("bisection: separates two bundles of vectors, from any two centres") {
 }
 
 TEST("bisection: a crew finds what one thread finds") {
-  const Vectors vectors = random_vectors(2000, 50, 0.1);
-  const std::vector<LabelId> group = vectors.all();
-  const std::vector<double> scales = vectors.scales();
+  const SparseRows vectors = random_vectors(2000, 50, 0.1);
+  const std::vector<LabelId> group = all_of(vectors);
+  const std::vector<double> scales = scales_of(vectors);
   const RowView view = vectors.view();
   Bisection alone(view, scales, 50, 1e-4, 100);
   Bisection helped(view, scales, 50, 1e-4, 100);
@@ -46,15 +58,11 @@ TEST("bisection: a crew finds what one thread finds") {
 }
 
 TEST("bisection: a group with few features is cut as if no others existed") {
-  const Vectors narrow = random_vectors(40, 5, 0.5);
-  Vectors wide;
-  for (const auto& row : narrow.rows) {
-    std::vector<std::pair<FeatureId, float>> moved;
-    for (const auto& [id, value] : row) moved.emplace_back(1000 * (id + 1), value);
-    wide.add(moved);
-  }
-  const std::vector<LabelId> group = narrow.all();
-  const std::vector<double> scales = narrow.scales();
+  const SparseRows narrow = random_vectors(40, 5, 0.5);
+  SparseRows wide = narrow;
+  for (FeatureId& id : wide.ids) id = 1000 * (id + 1);
+  const std::vector<LabelId> group = all_of(narrow);
+  const std::vector<double> scales = scales_of(narrow);
   const RowView few = narrow.view();
   const RowView many = wide.view();
   Bisection a(few, scales, 5, 1e-4, 100);
@@ -67,9 +75,9 @@ TEST("bisection: a group with few features is cut as if no others existed") {
 }
 
 TEST("bisection: Fano only uses frequencies") {
-  const Vectors vectors = random_vectors(4, 5, 0.5);
-  const std::vector<LabelId> group = vectors.all();
-  const std::vector<double> scales = vectors.scales();
+  const SparseRows vectors = random_vectors(4, 5, 0.5);
+  const std::vector<LabelId> group = all_of(vectors);
+  const std::vector<double> scales = scales_of(vectors);
   const RowView view = vectors.view();
   const std::vector<double> often{1, 6, 2, 2};
   Bisection bisection(view, scales, 5, 1e-4, 100);

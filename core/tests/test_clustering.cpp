@@ -37,7 +37,7 @@ void check_tree(const ClusterTree& tree, std::uint32_t count) {
 
 TEST("clustering: every label has a leaf, and nodes have the requested arity") {
   for (const std::uint32_t count : {1U, 2U, 3U, 7U, 64U, 200U}) {
-    const Vectors vectors = random_vectors(count, 30, 0.2);
+    const SparseRows vectors = random_vectors(count, 30, 0.2);
     for (const std::uint32_t arity : {2U, 3U, 5U, 16U}) {
       for (const std::uint32_t size : {1U, 4U, 30U}) {
         const ClusterTree tree = cluster_labels(vectors.view(), 30, {}, {arity, size}, 1);
@@ -53,7 +53,7 @@ TEST("clustering: every label has a leaf, and nodes have the requested arity") {
 }
 
 TEST("clustering: the same for any number of threads, with and without weights") {
-  const Vectors vectors = random_vectors(5000, 40, 0.4);  // 80 000 values: enough for all threads at once
+  const SparseRows vectors = random_vectors(5000, 40, 0.4);  // 80 000 values: enough for all threads at once
   std::vector<double> often(5000);
   for (std::size_t i = 0; i < often.size(); ++i) often[i] = 1.0 / static_cast<double>(i + 1);
   for (const double lambda : {0.0, 0.7, 1.3, 2.0}) {
@@ -67,7 +67,7 @@ TEST("clustering: the same for any number of threads, with and without weights")
 }
 
 TEST("clustering: one heavy label leaves its share of a wide node's parts to the others") {
-  const Vectors vectors = random_vectors(60, 10, 0.4);
+  const SparseRows vectors = random_vectors(60, 10, 0.4);
   std::vector<double> often(60, 1.0);
   often[17] = 1000.0;
   const ClusterTree tree = cluster_labels(vectors.view(), 10, {often, often, 1.0, 0.0, true}, {8, 1}, 1);

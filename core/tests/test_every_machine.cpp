@@ -63,7 +63,7 @@ std::uint64_t online(LearnerKind learner, const Stream& examples) {
 }
 
 LabelTree clustered(double lambda) {
-  const Vectors vectors = random_vectors(kLabels, 30, 0.2);
+  const SparseRows vectors = random_vectors(kLabels, 30, 0.2);
   std::vector<double> often;
   for (LabelId label = 0; label < kLabels; ++label) often.push_back(1.0 / (label + 1.0));
   const ClusterTree tree = cluster_labels(vectors.view(), 30, {often, often, lambda, 0.1, true}, {3, 5}, 1);

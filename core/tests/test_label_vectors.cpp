@@ -11,12 +11,12 @@ namespace labelgrove::testing {
 namespace {
 
 TEST("label vectors: the direction of the sum of a label's rows, each of unit length") {
-  Vectors rows;
-  rows.add({{1, 3.0F}, {70, 4.0F}});
-  rows.add({{0, 2.0F}, {70, -2.0F}});
-  rows.add({{5000, 0.0F}});
-  rows.add({{0, 1.0F}});
-  rows.add({{0, -5.0F}});
+  SparseRows rows;
+  add(rows, {{1, 70}, {3.0F, 4.0F}});
+  add(rows, {{0, 70}, {2.0F, -2.0F}});
+  add(rows, {{5000}, {0.0F}});
+  add(rows, {{0}, {1.0F}});
+  add(rows, {{0}, {-5.0F}});
   const std::vector<std::int64_t> ends{0, 2, 2, 3, 5};  // rows 0 and 1; no rows; a zero row; two rows that cancel out
   const std::vector<std::uint32_t> examples{0, 1, 2, 3, 4};
   const SparseRows vectors = label_vectors(rows.view(), 5001, ends, examples, 1);
@@ -29,7 +29,7 @@ TEST("label vectors: the direction of the sum of a label's rows, each of unit le
 }
 
 TEST("label vectors: the same for any number of threads") {
-  const Vectors rows = random_vectors(5000, 300, 0.05);
+  const SparseRows rows = random_vectors(5000, 300, 0.05);
   std::vector<std::int64_t> ends{0};
   std::vector<std::uint32_t> examples;
   for (std::uint32_t label = 0; label < 600; ++label) {
@@ -43,8 +43,8 @@ TEST("label vectors: the same for any number of threads") {
 }
 
 TEST("label vectors: features and examples out of range are refused") {
-  Vectors rows;
-  rows.add({{7, 1.0F}});
+  SparseRows rows;
+  add(rows, {{7}, {1.0F}});
   const std::vector<std::int64_t> ends{0, 1};
   const std::vector<std::uint32_t> first{0};
   const std::vector<std::uint32_t> second{1};
