@@ -106,4 +106,24 @@ class MemoryArchive final : public ArrayWriter, public ArrayReader {
   std::map<std::string, Array, std::less<>> arrays_;
 };
 
+template <typename Model>
+MemoryArchive saved(const Model& model, bool for_prediction = false) {
+  MemoryArchive archive;
+  if constexpr (requires { model.save(archive, for_prediction); }) model.save(archive, for_prediction);
+  else model.save(archive);
+  return archive;
+}
+
+// The archive after change(numbers) of one of its arrays.
+template <typename Change>
+MemoryArchive changed(MemoryArchive archive, std::string_view name, Change&& change) {
+  std::visit([&](auto& numbers) { change(numbers); }, archive.arrays().find(name)->second);
+  return archive;
+}
+
+// A change of an array's first number.
+inline auto set_first(double value) {
+  return [value]<typename T>(std::vector<T>& numbers) { numbers[0] = static_cast<T>(value); };
+}
+
 }  // namespace labelgrove::testing

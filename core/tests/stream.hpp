@@ -69,12 +69,6 @@ inline TrainingSet training_set(const Stream& stream) {
   return data;
 }
 
-inline MemoryArchive saved(const OnlinePlt& model, bool for_prediction = false) {
-  MemoryArchive archive;
-  model.save(archive, for_prediction);
-  return archive;
-}
-
 inline constexpr Policy kGrowing[] = {Policy::best_greedy, Policy::random, Policy::cpet, Policy::complete};
 inline constexpr LearnerKind kEveryLearner[] = {LearnerKind::adagrad, LearnerKind::sgd, LearnerKind::arow};
 

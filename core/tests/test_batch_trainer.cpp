@@ -47,12 +47,6 @@ MemoryArchive grown(Random& random, const TrainingSet& data, std::size_t trees, 
   return archive;
 }
 
-MemoryArchive saved(const CompactPlt& model) {
-  MemoryArchive archive;
-  model.save(archive);
-  return archive;
-}
-
 // --- whole models ----------------------------------------------------------------------------------------------------
 
 TEST("batch plt: the same for any number of threads, and after saving and loading") {

@@ -91,13 +91,6 @@ std::uint64_t batch(BatchLoss loss, double lambda) {
   return archive.fingerprint();
 }
 
-template <typename Model>
-std::uint64_t fingerprint(const Model& model) {
-  MemoryArchive archive;
-  model.save(archive, false);
-  return archive.fingerprint();
-}
-
 std::uint64_t lom_tree(LearnerKind learner) {
   LomTreeOptions options;
   options.learner.kind = learner;
@@ -106,13 +99,13 @@ std::uint64_t lom_tree(LearnerKind learner) {
   options.max_nodes = 60;
   LomTree tree(options);
   for (std::size_t i = 0; i < single().size(); ++i) tree.learn(single().x[i].view(), single().labels[i].front(), 1.0F);
-  return fingerprint(tree);
+  return saved(tree).fingerprint();
 }
 
 std::uint64_t memory_tree() {
   MemoryTree tree(MemoryTreeOptions{});
   for (std::size_t i = 0; i < stream().size(); ++i) tree.learn(stream().x[i].view(), stream().labels[i]);
-  return fingerprint(tree);
+  return saved(tree).fingerprint();
 }
 
 std::uint64_t forest(const decltype(ForestOptions::growth)& growth) {
@@ -128,7 +121,7 @@ std::uint64_t forest(const decltype(ForestOptions::growth)& growth) {
   examples.label_count = kLabels;
   Forest grown(options);
   grown.grow(examples, 1);
-  return fingerprint(grown);
+  return saved(grown).fingerprint();
 }
 
 std::uint64_t embedding(bool softmax) {
@@ -142,7 +135,7 @@ std::uint64_t embedding(bool softmax) {
   Progress progress;
   model.fit(example, 1000, 2, 1, progress);
   model.learn(example, 1000, stream().size());
-  return fingerprint(model);
+  return saved(model).fingerprint();
 }
 
 // What it counted, and what it makes of some scores.

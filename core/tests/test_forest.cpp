@@ -65,12 +65,6 @@ ForestOptions fastxml_options(std::uint32_t trees) {
   return options;
 }
 
-MemoryArchive saved(const Forest& forest, bool for_prediction = false) {
-  MemoryArchive archive;
-  forest.save(archive, for_prediction);
-  return archive;
-}
-
 std::vector<std::vector<Scored>> answers(const Forest& forest, const Data& data) {
   std::vector<Features> batch;
   for (const Example& example : data.x) batch.push_back(example.view());
@@ -208,37 +202,32 @@ TEST("forest: damaged arrays are refused") {
   Forest forest(options);
   forest.grow(data.view(), 1);
   const auto refused = [&](const std::string& name, auto&& change) {
-    MemoryArchive damaged = saved(forest);
-    change(damaged.arrays().at(name));
     try {
-      const Forest loaded(options, damaged, false);
+      const Forest loaded(options, changed(saved(forest), name, change), false);
     } catch (const std::invalid_argument&) {
       return true;
     }
     return false;
   };
-  const auto first = [](auto value) {
-    return [value](MemoryArchive::Array& array) { std::get<std::vector<decltype(value)>>(array).front() = value; };
-  };
-  CHECK(refused("counters", first(std::uint64_t{10'000})));
-  CHECK(refused("label.known", first(std::uint8_t{2})));
-  CHECK(refused("tree.nodes", first(std::uint32_t{0})));
-  CHECK(refused("tree.nodes", first(std::uint32_t{1})));
-  CHECK(refused("node.first_child", first(std::uint32_t{0})));
-  CHECK(refused("node.first_child", first(std::uint32_t{4})));
-  CHECK(refused("node.first_child", first(kNone)));
-  CHECK(refused("node.labels", first(std::uint32_t{1})));
-  CHECK(refused("leaf.label", first(std::uint32_t{400})));
-  CHECK(refused("leaf.share", first(1.5F)));
-  CHECK(refused("block.features", first(std::uint32_t{1'000'000})));
-  CHECK(refused("weights.feature", first(kNone)));
-  CHECK(refused("weights.value", first(std::nanf(""))));
+  CHECK(refused("counters", set_first(10'000)));
+  CHECK(refused("label.known", set_first(2)));
+  CHECK(refused("tree.nodes", set_first(0)));
+  CHECK(refused("tree.nodes", set_first(1)));
+  CHECK(refused("node.first_child", set_first(0)));
+  CHECK(refused("node.first_child", set_first(4)));
+  CHECK(refused("node.first_child", set_first(kNone)));
+  CHECK(refused("node.labels", set_first(1)));
+  CHECK(refused("leaf.label", set_first(400)));
+  CHECK(refused("leaf.share", set_first(1.5)));
+  CHECK(refused("block.features", set_first(1'000'000)));
+  CHECK(refused("weights.feature", set_first(kNone)));
+  CHECK(refused("weights.value", set_first(std::nan(""))));
   for (const char* name : {"node.examples", "node.labels", "leaf.label", "block.features", "weights.feature"}) {
-    CHECK(refused(name, [](MemoryArchive::Array& array) { std::get<std::vector<std::uint32_t>>(array).pop_back(); }));
-    CHECK(refused(name, [](MemoryArchive::Array& array) { std::get<std::vector<std::uint32_t>>(array).push_back(0); }));
+    CHECK(refused(name, [](auto& numbers) { numbers.pop_back(); }));
+    CHECK(refused(name, [](auto& numbers) { numbers.push_back(0); }));
   }
   for (const char* name : {"split.course", "split.objective", "split.balance", "split.purity", "leaf.share"})
-    CHECK(refused(name, [](MemoryArchive::Array& array) { std::get<std::vector<float>>(array).pop_back(); }));
+    CHECK(refused(name, [](auto& numbers) { numbers.pop_back(); }));
 }
 
 }  // namespace

@@ -47,8 +47,7 @@ TEST("label sums: beyond twice the budget the largest parts are kept, with lower
   const auto ids_in = [](const ArrayReader& saved) { return saved.u32("sum.feature"); };
   CHECK_EQ(ids_in(four).size(), 4U);
   sums.add(fifth.view(), label, 1.0F);
-  MemoryArchive archive;
-  sums.save(archive);
+  MemoryArchive archive = saved(sums);
   const auto ids = ids_in(archive);
   CHECK(std::vector<FeatureId>(ids.begin(), ids.end()) == std::vector<FeatureId>({0, 7}));
 }
@@ -57,8 +56,7 @@ TEST("label sums: resumes unchanged after loading") {
   LabelSums sums(4);
   const std::vector<LabelId> label{2};
   sums.add(kOne.view(), label, 1.5F);
-  MemoryArchive archive;
-  sums.save(archive);
+  MemoryArchive archive = saved(sums);
   LabelSums again(archive);
   for (LabelSums* one : {&sums, &again}) one->add(kOther.view(), label, 1.0F);
   MemoryArchive left;
@@ -74,8 +72,7 @@ TEST("label sums: impossible archives are refused") {
   const std::vector<LabelId> label{0};
   sums.add(kOne.view(), label, 1.0F);
   const auto refuses = [&](auto&& damage) {
-    MemoryArchive archive;
-    sums.save(archive);
+    MemoryArchive archive = saved(sums);
     damage(archive);
     CHECK_THROWS(std::invalid_argument, LabelSums{archive});
   };

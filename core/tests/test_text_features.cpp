@@ -59,9 +59,7 @@ TEST("text: document frequencies do not depend on threads or calls") {
   CHECK(found.indptr == expected.indptr);
   CHECK(found.ids == expected.ids);
   CHECK(found.values == expected.values);
-  MemoryArchive archive;
-  once.save(archive);
-  const TextFeatures again(options, archive);
+  const TextFeatures again(options, saved(once));
   CHECK_EQ(again.documents(), 4U);
   CHECK(again.transform(texts, 1).values == often.transform(texts, 2).values);
 }
