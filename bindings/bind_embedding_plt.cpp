@@ -37,34 +37,20 @@ EmbeddingOptions options_from(const nb::dict& given) {
   return options;
 }
 
-// The rows [begin, end) of a call, copied or checked, in the form that the model learns.
-class Stream {
- public:
-  Stream(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
-         const In<std::int64_t>& label_indptr, const In<LabelId>& labels, const nb::object& weights, std::size_t begin,
-         std::size_t end)
-      : rows_(indptr, ids, values, begin, end),
-        labels_(label_indptr, labels, rows_.total(), begin, end),
-        weights_(weights, rows_.total(), begin, end) {
-    if (!model.whole().can_learn()) throw std::runtime_error("this model was loaded for prediction only");
-  }
-  std::span<const LabelId> labels() const { return labels_.all(); }
-  EmbeddingPlt::Examples examples() const {
-    return [this](std::size_t row) { return EmbeddingPlt::Example{rows_[row], labels_[row], weights_[row]}; };
-  }
-
- private:
-  TakenRows rows_;
-  RowLabels labels_;
-  RowWeights weights_;
-};
+// The examples in the form that the model learns. `given` must outlive them.
+EmbeddingPlt::Examples examples_of(const Model& model, const TakenExamples& given) {
+  if (!model.whole().can_learn()) throw std::runtime_error("this model was loaded for prediction only");
+  return [&given](std::size_t row) {
+    return EmbeddingPlt::Example{given.rows[row], given.labels[row], given.weights[row]};
+  };
+}
 
 // Returns the `k` best labels of the rows `asked`, each predicted just before it is learnt; see Ranking.
 nb::tuple learn(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
                 const In<std::int64_t>& label_indptr, const In<LabelId>& labels, std::size_t begin, std::size_t end,
                 unsigned, const nb::object& weights, const nb::object& asked, std::size_t k) {
-  const Stream stream(model, indptr, ids, values, label_indptr, labels, weights, begin, end);
-  const auto examples = stream.examples();
+  const TakenExamples given(indptr, ids, values, label_indptr, labels, weights, begin, end);
+  const EmbeddingPlt::Examples examples = examples_of(model, given);
   const auto teach = [&](std::size_t from, std::size_t to) { model.engine.learn(examples, from, to); };
   Workspace work;
   std::vector<float> made;
@@ -80,12 +66,13 @@ void fit(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
          const In<std::int64_t>& label_indptr, const In<LabelId>& labels, const nb::object& weights,
          std::uint32_t epochs, unsigned threads, Progress& progress) {
   const std::size_t rows = label_indptr.size() - 1;
-  const Stream stream(model, indptr, ids, values, label_indptr, labels, weights, 0, rows);
-  for (const LabelId label : stream.labels()) {
+  const TakenExamples given(indptr, ids, values, label_indptr, labels, weights, 0, rows);
+  const EmbeddingPlt::Examples examples = examples_of(model, given);
+  for (const LabelId label : given.labels.all()) {
     if (model.engine.tree().leaf_of(label) == kNone) throw std::invalid_argument("a label is not in the tree");
   }
   const WithoutGil without_gil;
-  model.engine.fit(stream.examples(), rows, epochs, threads, progress);
+  model.engine.fit(examples, rows, epochs, threads, progress);
 }
 
 }  // namespace
@@ -98,6 +85,7 @@ void register_embedding_plt(nb::module_& module) {
   bind_explanations(engine);
   bind_compacting(engine);
   bind_archive(engine, &options_from);
+  bind_learn(engine, &learn);
   engine
       .def_static(
           "on_tree",
@@ -115,10 +103,6 @@ void register_embedding_plt(nb::module_& module) {
             self.whole().start_with(view(features), view(vectors));
           },
           nb::arg("features").noconvert(), nb::arg("vectors").noconvert())
-      .def("learn", &learn, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
-           nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("begin"), nb::arg("end"),
-           nb::arg("threads"), nb::arg("weights").none() = nb::none(), nb::arg("asked").none() = nb::none(),
-           nb::arg("k") = 0)
       .def("fit", &fit, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
            nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("weights").none(),
            nb::arg("epochs"), nb::arg("threads"), nb::arg("progress"))

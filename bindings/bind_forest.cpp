@@ -141,10 +141,9 @@ nb::tuple above_threshold(const Model& model, const In<std::int64_t>& indptr, co
 // The paths of the single row (see ForestRoutes): its values, the steps, and the leaves with the label's share in each.
 nb::dict explain(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
                  LabelId label) {
-  const Rows rows(indptr, ids, values);
-  if (rows.size() != 1) throw std::invalid_argument("expected one row to explain");
   TakenRow taken;
-  const Features x = rows.as_learnt(0, model.engine.options().normalize, taken);
+  const Rows rows(indptr, ids, values);
+  const Features x = rows.only_as_learnt(model.engine.options().normalize, taken);
   const ForestRoutes routes = explain_forest(model.engine, x);
   const auto gathered = [](const auto& from, auto&& member) {
     auto all = make_array<std::uint32_t>({from.size()});
@@ -186,6 +185,8 @@ void register_forest(nb::module_& module) {
   nb::class_<Model> engine(module, "Forest", "A forest of decision trees; see core/include/labelgrove/forest.hpp.");
   bind_archive(engine, &options_from);
   bind_known_labels(engine);
+  bind_queries(engine, &top_k, &above_threshold);
+  bind_explain(engine, &explain);
   engine
       .def(
           "__init__", [](Model* self, const nb::dict& options) { new (self) Model(nb::none(), options_from(options)); },
@@ -202,13 +203,6 @@ void register_forest(nb::module_& module) {
       .def("grow", &grow, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
            nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("weights").none(),
            nb::arg("gains").none(), nb::arg("label_count"), nb::arg("threads"), nb::arg("progress"))
-      .def("top_k", &top_k, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
-           nb::arg("k"), nb::arg("beam_width"), nb::arg("allowed").none(), nb::arg("threads"),
-           nb::arg("least") = nb::none())
-      .def("above_threshold", &above_threshold, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
-           nb::arg("values").noconvert(), nb::arg("scope"), nb::arg("threads"))
-      .def("explain", &explain, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
-           nb::arg("values").noconvert(), nb::arg("label"))
       .def_prop_ro("children", [](const Model& self) { return self.engine.options().children; });
 }
 

@@ -16,14 +16,12 @@ namespace {
 void add(LabelSums& self, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
          const In<std::int64_t>& label_indptr, const In<LabelId>& labels, std::size_t begin, std::size_t end,
          const nb::object& weights) {
-  const TakenRows rows(indptr, ids, values, begin, end);
-  const RowLabels row_labels(label_indptr, labels, rows.total(), begin, end);
-  const RowWeights row_weights(weights, rows.total(), begin, end);
+  const TakenExamples given(indptr, ids, values, label_indptr, labels, weights, begin, end);
   const WithoutGil without_gil;
   std::vector<float> unit;
   for (std::size_t row = begin; row < end; ++row) {
-    if (row_weights[row] <= 0.0F) continue;
-    self.add(of_unit_length(rows[row], unit), row_labels[row], row_weights[row]);
+    if (given.weights[row] <= 0.0F) continue;
+    self.add(of_unit_length(given.rows[row], unit), given.labels[row], given.weights[row]);
   }
 }
 

@@ -54,16 +54,14 @@ OnlineGroveOptions options_from(const nb::dict& given) {
 nb::tuple learn(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
                 const In<std::int64_t>& label_indptr, const In<LabelId>& labels, std::size_t begin, std::size_t end,
                 unsigned threads, const nb::object& weights, const nb::object& asked, std::size_t k) {
-  const TakenRows rows(indptr, ids, values, begin, end);
-  const RowLabels row_labels(label_indptr, labels, rows.total(), begin, end);
-  const RowWeights row_weights(weights, rows.total(), begin, end);
+  const TakenExamples given(indptr, ids, values, label_indptr, labels, weights, begin, end);
   if (!model.whole().can_learn()) throw std::runtime_error("this model was loaded for prediction only");
   const std::vector<std::uint64_t> questions = asked_rows(asked, begin, end);
   Ranking answers(questions.size(), k);
   {
     const WithoutGil without_gil;
     const auto example = [&](std::size_t row) {
-      return OnlinePlt::Example{rows[row], row_labels[row], row_weights[row]};
+      return OnlinePlt::Example{given.rows[row], given.labels[row], given.weights[row]};
     };
     const auto answer = [&](std::size_t i, const std::vector<Scored>& found) { answers.set(i, found); };
     model.engine.learn(example, begin, end, threads, {questions, k, answer});
@@ -108,6 +106,7 @@ void register_online_plt(nb::module_& module) {
   bind_explanations(engine);
   bind_compacting(engine);
   bind_archive(engine, &options_from);
+  bind_learn(engine, &learn);
   engine
       .def(
           "__init__", [](Model* self, const nb::dict& options) { new (self) Model(nb::none(), options_from(options)); },
@@ -121,10 +120,6 @@ void register_online_plt(nb::module_& module) {
              self.whole().restore_inherited();
              self.keep = nb::none();
            })
-      .def("learn", &learn, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
-           nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("begin"), nb::arg("end"),
-           nb::arg("threads"), nb::arg("weights").none() = nb::none(), nb::arg("asked").none() = nb::none(),
-           nb::arg("k") = 0)
       .def("thresholds", &thresholds)
       .def_prop_ro("n_trees", [](const Model& self) { return self.engine.trees().size(); })
       .def_prop_ro("can_learn", [](const Model& self) { return self.engine.can_learn(); });

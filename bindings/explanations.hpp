@@ -19,10 +19,9 @@ namespace labelgrove::bindings {
 // contributions have one row per node and one column per feature.
 template <typename Engine>
 nb::dict explained(const Engine& engine, const Rows& rows, LabelId label) {
-  if (rows.size() != 1) throw std::invalid_argument("expected one row to explain");
-  if (engine.tree().leaf_of(label) == kNone) throw std::invalid_argument("the label has no leaf");
   TakenRow taken;
-  const Features x = rows.as_learnt(0, engine.options().normalize, taken);
+  const Features x = rows.only_as_learnt(engine.options().normalize, taken);
+  if (engine.tree().leaf_of(label) == kNone) throw std::invalid_argument("the label has no leaf");
   LabelPath path;
   if constexpr (requires { engine.explain(x, label); }) path = engine.explain(x, label);
   else path = explain_label(engine.tree(), engine.blocks(), x, label);
@@ -69,23 +68,18 @@ nb::tuple paths(const Engine& engine, const Rows& rows, const RowLabels& labels,
 // Adds `explain` and `paths` to an engine.
 template <typename Engine>
 void bind_explanations(nb::class_<Held<Engine>>& engine) {
-  engine
-      .def(
-          "explain",
-          [](const Held<Engine>& self, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
-             const In<float>& values,
-             LabelId label) { return explained(self.whole(), Rows(indptr, ids, values), label); },
-          nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("label"))
-      .def(
-          "paths",
-          [](const Held<Engine>& self, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
-             const In<float>& values, const In<std::int64_t>& label_indptr, const In<LabelId>& labels,
-             unsigned threads) {
-            const Rows rows(indptr, ids, values);
-            return paths(self.whole(), rows, RowLabels(label_indptr, labels, rows.size()), threads);
-          },
-          nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
-          nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("threads"));
+  bind_explain(engine, [](const Held<Engine>& self, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
+                          const In<float>& values,
+                          LabelId label) { return explained(self.whole(), Rows(indptr, ids, values), label); });
+  engine.def(
+      "paths",
+      [](const Held<Engine>& self, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
+         const In<std::int64_t>& label_indptr, const In<LabelId>& labels, unsigned threads) {
+        const Rows rows(indptr, ids, values);
+        return paths(self.whole(), rows, RowLabels(label_indptr, labels, rows.size()), threads);
+      },
+      nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
+      nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("threads"));
 }
 
 }  // namespace labelgrove::bindings

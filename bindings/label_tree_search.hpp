@@ -106,12 +106,7 @@ nb::tuple above_threshold(const Held<Engine>& model, const In<std::int64_t>& ind
 template <typename Engine>
 void bind_search(nb::class_<Held<Engine>>& engine) {
   bind_scope(engine, &scope_of<Engine>);
-  engine
-      .def("top_k", &top_k<Engine>, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
-           nb::arg("values").noconvert(), nb::arg("k"), nb::arg("beam_width"), nb::arg("allowed").none(),
-           nb::arg("threads"), nb::arg("least") = nb::none())
-      .def("above_threshold", &above_threshold<Engine>, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
-           nb::arg("values").noconvert(), nb::arg("scope"), nb::arg("threads"));
+  bind_queries(engine, &top_k<Engine>, &above_threshold<Engine>);
 }
 
 // Adds the properties of the tree and its labels.

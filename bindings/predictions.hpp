@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "held.hpp"
 #include "labelgrove/parallel.hpp"
 #include "labelgrove/search.hpp"
 #include "rows.hpp"
@@ -158,6 +159,32 @@ nb::tuple collected_by(std::size_t n, FindAll&& find_all) {
 template <typename MakeFinder, typename Find>
 nb::tuple collected(const Rows& rows, bool normalize, unsigned threads, MakeFinder&& make, Find&& find) {
   return collected_by(rows.size(), [&](auto&& take) { find_for_rows(rows, normalize, threads, make, find, take); });
+}
+
+// --- methods of all engines: their parameters are those that models/engine/_learned.py lists -------------------------
+
+template <typename Engine, typename TopK, typename AboveThreshold>
+void bind_queries(nb::class_<Held<Engine>>& engine, TopK top_k, AboveThreshold above_threshold) {
+  engine
+      .def("top_k", top_k, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
+           nb::arg("k"), nb::arg("beam_width"), nb::arg("allowed").none(), nb::arg("threads"),
+           nb::arg("least") = nb::none())
+      .def("above_threshold", above_threshold, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
+           nb::arg("values").noconvert(), nb::arg("scope"), nb::arg("threads"));
+}
+
+template <typename Engine, typename Explain>
+void bind_explain(nb::class_<Held<Engine>>& engine, Explain explain) {
+  engine.def("explain", explain, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
+             nb::arg("values").noconvert(), nb::arg("label"));
+}
+
+template <typename Engine, typename Learn>
+void bind_learn(nb::class_<Held<Engine>>& engine, Learn learn) {
+  engine.def("learn", learn, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
+             nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("begin"), nb::arg("end"),
+             nb::arg("threads"), nb::arg("weights").none() = nb::none(), nb::arg("asked").none() = nb::none(),
+             nb::arg("k") = 0);
 }
 
 }  // namespace labelgrove::bindings

@@ -28,22 +28,20 @@ struct Routed {
                          const In<float>& values, const In<std::int64_t>& label_indptr, const In<LabelId>& labels,
                          std::size_t begin, std::size_t end, unsigned, const nb::object& weights,
                          const nb::object& asked, std::size_t k) {
-    const TakenRows rows(indptr, ids, values, begin, end);
-    const RowLabels row_labels(label_indptr, labels, rows.total(), begin, end);
-    const RowWeights row_weights(weights, rows.total(), begin, end);
+    const TakenExamples given(indptr, ids, values, label_indptr, labels, weights, begin, end);
     Tree& tree = model.whole();
-    if constexpr (kOneLabel) row_labels.require_one();
+    if constexpr (kOneLabel) given.labels.require_one();
     if (!tree.can_learn()) throw std::runtime_error("this model was loaded for prediction only");
     const auto teach = [&](std::size_t from, std::size_t to) {
       for (std::size_t row = from; row < to; ++row) {
-        if constexpr (kOneLabel) tree.learn(rows[row], row_labels[row].front(), row_weights[row]);
-        else tree.learn(rows[row], row_labels[row], row_weights[row]);
+        if constexpr (kOneLabel) tree.learn(given.rows[row], given.labels[row].front(), given.weights[row]);
+        else tree.learn(given.rows[row], given.labels[row], given.weights[row]);
       }
     };
     std::vector<float> values_of_row;
     const auto rank = [&](std::size_t row, std::vector<Scored>& found) {
       const LabelScope scope(tree.known());
-      const Features x = tree.options().normalize ? of_unit_length(rows[row], values_of_row) : rows[row];
+      const Features x = tree.options().normalize ? of_unit_length(given.rows[row], values_of_row) : given.rows[row];
       Searcher(tree, scope, tree.options().leaves).top_k(x, k, found);
     };
     return learn_and_rank(begin, end, asked, k, teach, rank);
@@ -77,10 +75,9 @@ struct Routed {
 template <typename Tree, typename Add>
 nb::dict explained_route(const Held<Tree>& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
                          const In<float>& values, Add&& add) {
-  const Rows rows(indptr, ids, values);
-  if (rows.size() != 1) throw std::invalid_argument("expected one row to explain");
   TakenRow taken;
-  const Features x = rows.as_learnt(0, model.whole().options().normalize, taken);
+  const Rows rows(indptr, ids, values);
+  const Features x = rows.only_as_learnt(model.whole().options().normalize, taken);
   const Route route = explain_route(model.engine, x);
   auto contributions = make_array<float>({route.bias.size(), x.size});
   std::ranges::copy(route.contributions, contributions.data());
@@ -105,22 +102,13 @@ void bind_routed(nb::class_<Held<Tree>>& engine, OptionsFrom options_from, Expla
   using Of = Routed<Tree, Searcher>;
   bind_archive(engine, options_from);
   bind_known_labels(engine);
-  engine
-      .def(
-          "__init__",
-          [options_from](Model* self, const nb::dict& options) { new (self) Model(nb::none(), options_from(options)); },
-          nb::arg("options"))
-      .def("learn", &Of::learn, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
-           nb::arg("values").noconvert(), nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(),
-           nb::arg("begin"), nb::arg("end"), nb::arg("threads"), nb::arg("weights").none() = nb::none(),
-           nb::arg("asked").none() = nb::none(), nb::arg("k") = 0)
-      .def("top_k", &Of::top_k, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
-           nb::arg("values").noconvert(), nb::arg("k"), nb::arg("beam_width"), nb::arg("allowed").none(),
-           nb::arg("threads"), nb::arg("least") = nb::none())
-      .def("above_threshold", &Of::above_threshold, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
-           nb::arg("values").noconvert(), nb::arg("scope"), nb::arg("threads"))
-      .def("explain", explain, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
-           nb::arg("label"));
+  engine.def(
+      "__init__",
+      [options_from](Model* self, const nb::dict& options) { new (self) Model(nb::none(), options_from(options)); },
+      nb::arg("options"));
+  bind_learn(engine, &Of::learn);
+  bind_queries(engine, &Of::top_k, &Of::above_threshold);
+  bind_explain(engine, explain);
 }
 
 }  // namespace labelgrove::bindings

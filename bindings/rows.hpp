@@ -75,6 +75,11 @@ class Rows : public RowView {
     }
     return normalize ? of_unit_length(x, taken.values) : x;
   }
+  // The same for the row of a call that explains one.
+  Features only_as_learnt(bool normalize, TakenRow& taken) const {
+    if (size() != 1) throw std::invalid_argument("expected one row to explain");
+    return as_learnt(0, normalize, taken);
+  }
 
  private:
   std::vector<std::int64_t> ends_;
@@ -201,6 +206,20 @@ class RowWeights {
  private:
   std::size_t first_;
   std::vector<float> weights_;
+};
+
+// The examples [begin, end) of a call.
+struct TakenExamples {
+  TakenExamples(const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
+                const In<std::int64_t>& label_indptr, const In<LabelId>& row_labels, const nb::object& row_weights,
+                std::size_t begin, std::size_t end)
+      : rows(indptr, ids, values, begin, end),
+        labels(label_indptr, row_labels, rows.total(), begin, end),
+        weights(row_weights, rows.total(), begin, end) {}
+
+  TakenRows rows;
+  RowLabels labels;
+  RowWeights weights;
 };
 
 }  // namespace labelgrove::bindings
