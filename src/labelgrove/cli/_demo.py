@@ -21,7 +21,7 @@ from labelgrove.cli._learning import Learning
 from labelgrove.cli._models import Model
 from labelgrove.cli._search import Search
 from labelgrove.cli.streams import _numbers
-from labelgrove.cli.streams._console import is_terminal, show
+from labelgrove.cli.streams._console import is_terminal, show_pairs
 from labelgrove.datasets import PythonDoc
 
 _EXCERPT = 240  # characters shown of a text
@@ -242,17 +242,14 @@ def show_conclusion(
     ``seconds`` includes parsing the sources.
     """
     name = shlex.quote(path)
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(overflow="fold")
     learnt = f"{_numbers.counted(n_learnt, 'docstring')}, {_numbers.counted(n_labels, 'label')}"
-    table.add_row("learnt", f"{learnt}, one pass, {_numbers.duration(seconds)} including reading")
+    pairs = [("learnt", f"{learnt}, one pass, {_numbers.duration(seconds)} including reading")]
     if scores:
         figures = "   ".join(f"{key.upper()} {_numbers.percent(v)}" for key, v in scores.items())
-        table.add_row("held out", f"{_numbers.counted(n_held_out, 'docstring')}:  {figures}")
-    table.add_row("model", Text(f"{path} ({_numbers.size(Path(path).stat().st_size)})"))
+        pairs.append(("held out", f"{_numbers.counted(n_held_out, 'docstring')}:  {figures}"))
+    pairs.append(("model", f"{path} ({_numbers.size(Path(path).stat().st_size)})"))
     console.print()
-    show(table)
+    show_pairs(pairs)
     console.print(Text("\nTry next", style="bold"))
     for line in (
         f"labelgrove info {name}",
