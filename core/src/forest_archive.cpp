@@ -167,9 +167,7 @@ Forest::Forest(const ForestOptions& options, const ArrayReader& saved, bool borr
       const auto leaf_labels = labels.take(histogram_sizes[v]);
       const auto leaf_shares = shares.take(histogram_sizes[v]);
       require(node.is_leaf() || leaf_labels.empty(), where, "an inner node has a histogram");
-      require(std::ranges::adjacent_find(leaf_labels, std::greater_equal<>()) == leaf_labels.end() &&
-                  (leaf_labels.empty() || leaf_labels.back() < known_.count()),
-              where, "a leaf's labels do not increase, or do not exist");
+      require(increases_below(leaf_labels, known_.count()), where, "a leaf's labels do not increase, or do not exist");
       require(std::ranges::all_of(leaf_shares, in_unit_range), where, "a label's share is not between 0 and 1");
       if (!check_only) {
         tree.labels.insert(tree.labels.end(), leaf_labels.begin(), leaf_labels.end());

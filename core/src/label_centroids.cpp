@@ -65,8 +65,7 @@ LabelCentroids::LabelCentroids(const ArrayReader& saved, LabelId labels, bool ch
   for (const std::uint32_t size : sizes) {
     const auto id = ids.take(size);
     const auto value = values.take(size);
-    require(std::ranges::adjacent_find(id, std::greater_equal<>()) == id.end() && (id.empty() || id.back() < kNone / 2),
-            "a centroid's features do not increase, or are out of range");
+    require(increases_below(id, kNone / 2), "a centroid's features do not increase, or are out of range");
     require(all_finite(value), "a centroid holds a number that is not finite");
     if (check_only) continue;
     ids_.insert(ids_.end(), id.begin(), id.end());

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include "labelgrove/archive_check.hpp"
 #include "labelgrove/budget.hpp"
@@ -133,8 +132,7 @@ LabelSums::LabelSums(const ArrayReader& saved, std::uint64_t max_bytes) : budget
     const auto value = values.take(sizes[label]);
     require(counts[label] <= examples_ && id.size() <= 2 * std::size_t{budget_},
             "a label has more examples than were added, or its sum has more features than the budget allows");
-    require(std::ranges::adjacent_find(id, std::greater_equal<>()) == id.end() && (id.empty() || id.back() < kNone / 2),
-            "the features of a label's sum do not increase, or are out of range");
+    require(increases_below(id, kNone / 2), "the features of a label's sum do not increase, or are out of range");
     require(all_within(value, kLargestWeight), "a label's sum holds a number that is not finite or too large");
     Sum& sum = sums_[label];
     sum.count = counts[label];

@@ -57,8 +57,7 @@ class Inheritances {
     from.replaced.assign(replaced.begin(), replaced.end());
     require_learnable<float, float>(learner, {}, std::span(&from.state, 1), where);
     const std::uint32_t columns = from.block->children();
-    require(std::ranges::adjacent_find(replaced, std::ranges::greater_equal()) == replaced.end() &&
-                (replaced.empty() || replaced.back() < columns) &&
+    require(increases_below(replaced, columns) &&
                 static_cast<std::size_t>(replaced.end() - std::ranges::lower_bound(replaced, children)) ==
                     columns - std::min(columns, children),
             where, ": the children that inherit nothing do not match the batch model");
@@ -325,8 +324,7 @@ std::size_t load_examples(const ArrayReader& saved, const std::function<void(con
       feature = std::span(counting).first(length);
     } else {
       feature = features.take(length);
-      require(std::ranges::adjacent_find(feature, std::greater_equal<>()) == feature.end() &&
-                  (feature.empty() || feature.back() < kNone / 2),
+      require(increases_below(feature, kNone / 2),
               "a remembered example's features do not increase, or are out of range");
     }
     require(std::ranges::all_of(value, [](float x) { return std::abs(x) <= kMostValue; }),
@@ -428,9 +426,8 @@ void load_memories(const ArrayReader& saved, std::span<const NodeId> nodes, cons
     for (std::uint32_t e = 0; e < size; ++e) {
       const std::uint32_t example = entries.one();
       const auto positives = children.take(counts.one());
-      require(example < known && std::ranges::adjacent_find(positives, std::greater_equal<>()) == positives.end() &&
-                  (positives.empty() || positives.back() < tree.shape(v).children),
-              "node ", v, ": a remembered example or child does not exist");
+      require(example < known && increases_below(positives, tree.shape(v).children), "node ", v,
+              ": a remembered example or child does not exist");
       reading.went_over(positives.size_bytes() + 2 * sizeof(example));
       if (learners == nullptr) continue;
       learners->examples().retain(examples[example]);

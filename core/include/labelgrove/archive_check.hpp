@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <span>
 #include <stdexcept>
@@ -48,6 +49,12 @@ bool all_within(std::span<const Number> values, float most) {
   return bad == 0;
 }
 inline bool all_finite(std::span<const float> values) { return all_within(values, std::numeric_limits<float>::max()); }
+
+// Whether the numbers, such as the features of an example, strictly increase and are below `end`.
+inline bool increases_below(std::span<const std::uint32_t> numbers, std::uint64_t end) {
+  return std::ranges::adjacent_find(numbers, std::ranges::greater_equal()) == numbers.end() &&
+         (numbers.empty() || numbers.back() < end);
+}
 
 // Throws std::invalid_argument unless learning can resume from these weights and their state.
 template <typename Number, typename State>
