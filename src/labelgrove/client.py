@@ -8,6 +8,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Self
 from urllib.parse import quote
 
@@ -88,7 +89,8 @@ class Client:
     """A project of a service.
 
     Failed requests are retried. Requests that teach carry an idempotency key, so that nothing is
-    learnt twice after a lost answer or a restart of the service.
+    learnt twice after a lost answer or a restart of the service. Threads may share a client, and a
+    forked process may go on using its parent's.
 
     Parameters
     ----------
@@ -136,13 +138,15 @@ class Client:
         self.url = without_secret(base.rstrip("/"))
         self._projects = f"{base.rstrip('/')}/v1/projects"
         self._home = f"{self._projects}/{quote(self.project, safe='')}"
+        self._connect = partial(
+            httpx.Client,
+            base_url=self._home,
+            headers={"Authorization": f"Bearer {token}"} if token else None,
+            timeout=timeout,
+            transport=transport,
+        )
         try:
-            self._http = httpx.Client(
-                base_url=self._home,
-                headers={"Authorization": f"Bearer {token}"} if token else None,
-                timeout=timeout,
-                transport=transport,
-            )
+            self._http, self._process = self._connect(), os.getpid()
         except httpx.InvalidURL as error:
             raise DataError(
                 f"{url}: {error}; expected an address such as http://localhost:8787#name"
@@ -371,6 +375,8 @@ class Client:
 
     def _answer(self, method: str, path: str, **request: Any) -> httpx.Response:
         """Retry until there is an answer, with growing pauses."""
+        if self._process != os.getpid():  # a fork: its connections are also those of its parent
+            self._http, self._process = self._connect(), os.getpid()
         pause = _FIRST_PAUSE
         tried = 0
         while True:

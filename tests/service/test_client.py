@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
 from pathlib import Path
 
 import httpx
@@ -61,6 +63,25 @@ def test_what_gets_lost_is_sent_again_and_learnt_once(
         assert info.value.status == 404
         with pytest.raises(DataError, match="found 1 texts, 2 collections of labels"):
             client.learn(["a"], [["b"], ["c"]])
+
+
+def test_a_forked_process_connects_anew(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    connect, connected = socket.create_connection, []
+    monkeypatch.setattr(
+        socket,
+        "create_connection",
+        lambda *given, **more: connected.append(1) or connect(*given, **more),
+    )
+    with Client(f"{address}#demo") as client:
+        client.stats()
+        client.stats()
+        assert len(connected) == 1
+        parents = client._http
+        monkeypatch.setattr(os, "getpid", lambda: -1)
+        client.stats()
+        client.stats()
+        assert len(connected) == 2
+    parents.close()
 
 
 def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
