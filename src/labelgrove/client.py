@@ -265,7 +265,16 @@ class Client:
         return sequence
 
     def forget(self, name: str, *, applied: bool = False) -> int:
-        """Forget an example, as if it had never been sent; return the event's sequence number."""
+        """Forget an example, as if it had never been sent; return the event's sequence number.
+
+        Raises
+        ------
+        DataError
+            If no example can have this name.
+        """
+        if not isinstance(name, str) or name in {"", ".", ".."} or "/" in name:
+            # Besides, ".." in a path is its parent: the project.
+            raise DataError(f"name: found {name!r:.80}; expected the id of an example")
         return self._teach("DELETE", f"/examples/{quote(name, safe='@')}", applied=applied)
 
     def change_labels(self, change: str, body: Mapping[str, Any], *, applied: bool = False) -> int:

@@ -6,6 +6,7 @@ import json
 import os
 import socket
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -82,6 +83,23 @@ def test_a_forked_process_connects_anew(address: str, monkeypatch: pytest.Monkey
         client.stats()
         assert len(connected) == 2
     parents.close()
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", 17])
+def test_what_cannot_name_an_example_is_not_sent(name: Any) -> None:
+    asked: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        return httpx.Response(200, json={"sequence": 1})
+
+    transport = httpx.MockTransport(answer)
+    with (
+        Client("http://127.0.0.1:9", "demo", transport=transport) as client,
+        pytest.raises(DataError, match="expected the id of an example"),
+    ):
+        client.forget(name)  # ".." would have deleted the project
+    assert not asked
 
 
 def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
