@@ -15,6 +15,7 @@ import msgspec
 import pytest
 from starlette.testclient import TestClient
 
+from labelgrove import ParameterError
 from labelgrove.service import Service, Settings, _resources, create_app, recover
 from labelgrove.service import _app as app
 from labelgrove.service import _http as http
@@ -668,6 +669,49 @@ def test_a_damaged_log_does_not_keep_the_others_from_being_served(
         service.enter("demo")
     service.begin(["demo"])
     assert service.names() == ["demo"]
+    service.close()
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "reason"),
+    [
+        (OSError(errno.EACCES, "Permission denied"), 503, "Permission denied"),
+        (OSError(errno.ENOSPC, "No space left on device"), 507, "the disk is full"),
+        (ParameterError("arity: no longer known"), 503, "arity: no longer known"),
+    ],
+)
+def test_a_project_that_cannot_be_opened_is_told_of_until_it_can(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    error: Exception,
+    status: int,
+    reason: str,
+) -> None:
+    made = Service(tmp_path)
+    made.create("demo", SMALL)
+    made.create("other", SMALL)
+    made.close()
+
+    def refusing(path: Path, *, reading: bool = False) -> object:
+        if path.parent.name == "demo" and not reading:
+            raise error
+        return connect(path, reading=reading)
+
+    monkeypatch.setattr("labelgrove.service._log.connect", refusing)
+    service = Service(tmp_path)
+    service.begin()
+    with TestClient(create_app(service), base_url="http://127.0.0.1:8787") as client:
+        listed = client.get("/v1/projects").json()["projects"]
+        assert [one["project_id"] for one in listed] == ["other"]
+        refused(client.get(DEMO), status, "demo: cannot be opened", reason)
+        ready = client.get("/health/ready")
+        assert ready.status_code == 503 and reason in ready.json()["detail"]
+        assert 'labelgrove_failed{project="demo"} 1.0' in client.get("/metrics").text
+        assert caplog.text.count("project demo cannot be opened") == 1
+        monkeypatch.undo()
+        assert client.get("/health/ready").json() == {"status": "ready"}
+        assert 'labelgrove_failed{project="demo"} 0.0' in client.get("/metrics").text
     service.close()
 
 

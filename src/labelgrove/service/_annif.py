@@ -195,7 +195,8 @@ async def _about_all(call: Call) -> list[ProjectInfo]:
         try:
             found.append(await asyncio.to_thread(_look, call, name))
         except Problem as problem:
-            if problem.status != HTTPStatus.NOT_FOUND:  # removed since the names were read
+            removed = problem.status == HTTPStatus.NOT_FOUND  # since the names were read
+            if not removed and name not in call.service.unopened():
                 raise
         except DamagedLog:
             continue

@@ -14,6 +14,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from labelgrove._errors import DataError
+from labelgrove._unfinished import DISK_FULL
 from labelgrove.service._events import BODIES, Row
 from labelgrove.service._problems import DamagedLog
 
@@ -28,6 +29,7 @@ PATIENCE = 10
 """Seconds to wait for another connection."""
 # Python cannot decode SQLite's message about a damaged name that is not valid UTF-8.
 _FAULTS = (sqlite3.DatabaseError, UnicodeDecodeError)
+_FULL = {"SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE"}
 _DAMAGE = {"SQLITE_CORRUPT", "SQLITE_ERROR", "SQLITE_IOERR_SHORT_READ"}
 
 _SCHEMA = f"""
@@ -44,6 +46,13 @@ CREATE TABLE suggestions (id TEXT PRIMARY KEY, text TEXT NOT NULL, expires INTEG
 CREATE TABLE fingerprints (sequence INTEGER PRIMARY KEY, value TEXT NOT NULL) STRICT;
 PRAGMA user_version = {FORMAT};
 """
+
+
+def is_disk_full(failure: BaseException) -> bool:
+    """Whether an error of the system or of SQLite means that the disk is full."""
+    if isinstance(failure, OSError):
+        return failure.errno in DISK_FULL
+    return getattr(failure, "sqlite_errorname", "") in _FULL
 
 
 class Reading:

@@ -22,8 +22,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from labelgrove._errors import DataError, LabelGroveError, ModelStateError, ParameterError
-from labelgrove._unfinished import DISK_FULL
 from labelgrove.client import without_secret
+from labelgrove.service._database import is_disk_full
 from labelgrove.service._problems import Problem
 from labelgrove.service._project import Project
 from labelgrove.service._service import Service
@@ -123,6 +123,17 @@ class Context:
     opening: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
     renaming: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
+    async def entered(self, name: str) -> Project:
+        """Enter a project; it stays in memory until it is left."""
+        project = self.service.held_now(name)
+        if project is None:
+            # However many requests wait for a project, opening it takes one of to_thread's few.
+            async with self.opening.setdefault(name, asyncio.Lock()):
+                project = self.service.held_now(name)
+                if project is None:
+                    project = await asyncio.to_thread(self.service.enter, name)
+        return project
+
 
 @dataclass(frozen=True)
 class Route:
@@ -197,18 +208,9 @@ class Call:
 
     async def project(self) -> Project:
         """Return the project named in the path; it stays in memory until the call ends."""
-        if self._project is not None:  # entered only once, since it is left only once
-            return self._project
-        name = self.request.path_params["project"]
-        project = self.service.held_now(name)
-        if project is None:
-            # However many requests wait for a project, opening it takes one of to_thread's few.
-            async with self.context.opening.setdefault(name, asyncio.Lock()):
-                project = self.service.held_now(name)
-                if project is None:
-                    project = await asyncio.to_thread(self.service.enter, name)
-        self._project = project
-        return project
+        if self._project is None:  # entered only once, since it is left only once
+            self._project = await self.context.entered(self.request.path_params["project"])
+        return self._project
 
     async def result(self, future: Future[T]) -> T:
         """Await a future of another thread."""
@@ -361,8 +363,7 @@ def _failure(failure: Exception) -> Response:
         )
     if isinstance(failure, LabelGroveError):
         return problem(500, str(failure))
-    full = getattr(failure, "sqlite_errorname", "") == "SQLITE_FULL"
-    if full or (isinstance(failure, OSError) and failure.errno in DISK_FULL):
+    if is_disk_full(failure):
         return problem(507, "the disk is full; nothing was changed")
     _log.exception("a request failed", exc_info=failure)
     return problem(500, "internal error; the server's log has the details")

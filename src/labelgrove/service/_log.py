@@ -25,6 +25,7 @@ from labelgrove.service._database import (
     PATIENCE,
     connect,
     events_after,
+    is_disk_full,
     refusing_damage,
     verified,
     write_events,
@@ -435,8 +436,7 @@ class Log:
     def _problem(self, failure: BaseException) -> BaseException:
         if isinstance(failure, LabelGroveError):
             return failure
-        name = getattr(failure, "sqlite_errorname", type(failure).__name__)
-        if name in {"SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE"}:
+        if is_disk_full(failure):
             return Problem(507, f"{self.path.parent.name}: the disk is full; nothing was learnt")
         return Problem(503, f"{self.path.parent.name}: the log cannot be written ({failure})")
 

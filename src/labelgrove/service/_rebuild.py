@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -19,8 +20,7 @@ from typing import Any
 
 import msgspec
 
-from labelgrove._unfinished import DISK_FULL
-from labelgrove.service._database import Reading
+from labelgrove.service._database import Reading, is_disk_full
 from labelgrove.service._events import NAME_CHANGES, Example, named_now
 from labelgrove.service._history import History
 from labelgrove.service._model import batch_model, teach
@@ -126,8 +126,8 @@ def main() -> None:
         answer: Any = msgspec.to_builtins(compare(Path(folder), int(head)))
     except Problem as problem:
         answer = {"problem": str(problem), "status": problem.status}
-    except OSError as failure:
-        if failure.errno not in DISK_FULL:
+    except (OSError, sqlite3.Error) as failure:
+        if not is_disk_full(failure):
             raise
         answer = {"problem": "the disk is full; nothing was changed", "status": 507}
     sys.stdout.write(json.dumps(answer))

@@ -15,6 +15,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.responses import Response
 
+from labelgrove._errors import LabelGroveError
 from labelgrove.service._annif import project_info
 from labelgrove.service._events import (
     MOST_EXAMPLES,
@@ -441,6 +442,12 @@ async def live(_: Call) -> Health:
 
 async def ready(call: Call) -> Response:
     failures = [one.failure for one in call.service.held() if one.failure is not None]
+    for name in call.service.unopened():  # nobody may ask for it before this service is ready
+        try:
+            await call.context.entered(name)
+            call.service.leave(name)
+        except LabelGroveError as failure:
+            failures.append(str(failure))
     follower = call.service.follower
     if follower is not None and not follower.has_followed:
         failures.append(
@@ -470,7 +477,7 @@ async def show_metrics(call: Call) -> Response:
         }
         for name, value in values.items():
             metrics.gauges[name].labels(project.name).set(value)
-    for name in call.service.damaged():
+    for name in call.service.damaged() | call.service.unopened():
         metrics.gauges["failed"].labels(name).set(True)
     return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
 

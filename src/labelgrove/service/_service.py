@@ -20,7 +20,7 @@ import msgspec
 
 from labelgrove._errors import LabelGroveError
 from labelgrove._locks import locked
-from labelgrove.service._database import has_events
+from labelgrove.service._database import has_events, is_disk_full
 from labelgrove.service._events import PROJECT_NAME, Learnt, Row
 from labelgrove.service._follow import Follower
 from labelgrove.service._log import Addition, Log
@@ -87,6 +87,7 @@ class Service:
         self._open: dict[str, Project] = {}  # least recently used first
         self._users: dict[str, int] = {}
         self._damaged: dict[str, str] = {}
+        self._unopened: dict[str, str] = {}
         self._busy: set[str] = set()
         self._going: set[str] = set()  # being deleted
         self.tokens = Tokens(directory / "tokens.json")
@@ -114,10 +115,8 @@ class Service:
             try:
                 with self.using(name):
                     sound += 1
-            except DamagedLog as damage:
-                _log.error("project %s is not served: %s", name, damage)
-            except Exception:  # noqa: BLE001  the others are to be served whatever it is
-                _log.exception("project %s is not served", name)
+            except LabelGroveError as failure:  # the others are to be served whatever it is
+                _log.error("project %s is not served: %s", name, failure)
         if self._damaged and not sound:
             raise DamagedLog(next(iter(self._damaged.values())))
         if self.leader is not None:
@@ -145,6 +144,11 @@ class Service:
         """Map each project with a damaged log to the reason why it is not served."""
         with self._changed:
             return dict(self._damaged)
+
+    def unopened(self) -> dict[str, str]:
+        """Map each project that could not be opened, though its log may be sound, to the reason."""
+        with self._changed:
+            return dict(self._unopened)
 
     def create(self, name: str, settings: Settings) -> bool:
         """Create a project; return False if it exists with the same settings.
@@ -231,6 +235,7 @@ class Service:
                 if project is not None:
                     project.close()
                 self._damaged.pop(name, None)
+                self._unopened.pop(name, None)
                 gone = folder.with_name(f".{name}.{secrets.token_hex(8)}")
                 folder.rename(gone)
         finally:
@@ -246,6 +251,7 @@ class Service:
         ------
         Problem
             404, if there is no such project.
+            503 or 507, if it cannot be opened at present.
         DamagedLog
             If its log is damaged.
         """
@@ -278,10 +284,22 @@ class Service:
         if name in self._damaged:  # checking a log takes a while, so do it only once
             raise DamagedLog(self._damaged[name])
         try:
-            return Project(folder, following=self.leader is not None)
+            project = Project(folder, following=self.leader is not None)
         except DamagedLog as damage:
             self._damaged[name] = str(damage)
+            self._unopened.pop(name, None)
             raise
+        except Exception as failure:
+            reason = "the disk is full" if is_disk_full(failure) else str(failure) or repr(failure)
+            problem = Problem(
+                507 if is_disk_full(failure) else 503, f"{name}: cannot be opened ({reason})"
+            )
+            if self._unopened.get(name) != str(problem):
+                _log.exception("project %s cannot be opened", name)
+            self._unopened[name] = str(problem)
+            raise problem from failure
+        self._unopened.pop(name, None)
+        return project
 
     def leave(self, name: str) -> None:
         """Release a project that was entered."""
