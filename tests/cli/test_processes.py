@@ -19,6 +19,7 @@ import pytest
 from rich.cells import cell_len
 
 import labelgrove
+from labelgrove.cli.commands import serve
 from labelgrove.trees import LabelTree
 
 if sys.platform == "win32":
@@ -319,6 +320,18 @@ def test_a_port_in_use_is_one_sentence(start: Start, tmp_path: Path) -> None:
         _, stderr = serving.communicate(timeout=60)
     assert serving.returncode == 1
     assert f"error: cannot listen on 127.0.0.1:{port}; is it already in use?" in stderr.decode()
+
+
+def test_a_service_may_open_more_files_than_is_usual() -> None:
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (128, hard))
+    try:
+        serve._allow_many_files()
+        found = resource.getrlimit(resource.RLIMIT_NOFILE)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert found == (16_384 if hard < 0 else min(hard, 16_384), hard)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")

@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 import time
+from contextlib import suppress
 from ipaddress import ip_address
 from itertools import islice
 from pathlib import Path
@@ -23,6 +24,7 @@ from labelgrove.cli.streams._console import STANDARD_OUTPUT, encode, named, say,
 if TYPE_CHECKING:
     from labelgrove.service import Service
 
+_MOST_FILES = 16_384
 _TOKEN = "LABELGROVE_TOKEN"  # noqa: S105  the name of a variable
 
 
@@ -113,6 +115,7 @@ def serve(
     if directory.exists() and not directory.is_dir():
         raise ParameterError(f"{directory}: expected a folder")
     _log_to_stderr(as_json=json)
+    _allow_many_files()
     most = None if memory is None else byte_count("memory", memory, 1_000_000)
     served = service.Service(directory, memory=most, leader=follow)
     try:
@@ -138,6 +141,19 @@ def serve(
         service.serve(served, host, port, serving)
     finally:
         served.close()
+
+
+def _allow_many_files() -> None:
+    """Raise the usual limit of 1,024 open files; a project has five, and a connection one."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    allowed = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
+    if soft != resource.RLIM_INFINITY and soft < allowed:
+        with suppress(OSError, ValueError):  # the system may allow fewer than it says
+            resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
 
 
 def _show(token: str) -> None:
