@@ -13,8 +13,9 @@ from starlette.testclient import TestClient
 
 from labelgrove.client import Client
 from labelgrove.service import Service, Settings, create_app
-from labelgrove.service._problems import Problem
-from service.kit import examples
+from labelgrove.service._problems import DamagedLog, Problem
+from labelgrove.service._project import Project
+from service.kit import SMALL, examples
 
 
 def until(holds: Callable[[], Any]) -> None:
@@ -100,6 +101,42 @@ def test_a_replica_of_another_log_stops(address: str, tmp_path: Path) -> None:
     replica.close()
 
 
+def test_a_replica_that_differs_is_found_out_again(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[str] = []
+
+    def check(project: Project, *_: object) -> None:
+        found.append(project.name)
+        raise DamagedLog("it differs")
+
+    monkeypatch.setattr("labelgrove.service._follow._check", check)
+    replica = Service(tmp_path / "replica", leader=address)
+    replica.begin()
+    until(lambda: found)
+    until(lambda: replica.held()[0].failure)
+    with replica._alone("demo"):  # put away for lack of memory
+        replica._open.pop("demo").close()
+    until(lambda: len(found) > 1)
+    until(lambda: replica.held()[0].failure)
+    replica.close()
+
+
+def test_a_project_that_cannot_be_followed_does_not_keep_the_others_from_it(
+    address: str, service: Service, tmp_path: Path
+) -> None:
+    service.create("another", SMALL)
+    (tmp_path / "projects" / "another" / "log.sqlite").mkdir(parents=True)
+    replica = Service(tmp_path, leader=address)
+    replica.begin()
+    follower = replica.follower
+    assert follower is not None
+    until(has_caught_up(replica, 1))
+    until(lambda: "another: cannot be opened" in follower.failure)
+    assert not follower.has_followed
+    replica.close()
+
+
 def test_a_leader_that_never_answers_delays_no_shutdown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,6 +167,7 @@ def test_readiness_tells_of_the_leader(address: str, tmp_path: Path) -> None:
     assert follower is not None
     until(lambda: follower.has_followed)
     assert health(replica) == (200, "")
+    follower.close()  # it would find that there is no failure
     follower.failure = "no answer"
     assert health(replica) == (200, "the leader cannot be followed at present: no answer")
     replica.close()

@@ -70,16 +70,35 @@ class Follower:
 
     def _run(self) -> None:
         while not self._stopping.is_set():
-            pause, told_before = _PAUSE, self.failure
-            try:
-                copied = sum(self._follow(name) for name in self._client(".").neighbours())
-                pause, self.failure = (0.0 if copied else _PAUSE), ""
-                self.has_followed = True
-            except Exception as failure:  # noqa: BLE001  whatever it is, it may pass
-                pause, self.failure = _PAUSE_AFTER_FAILURE, str(failure) or repr(failure)
+            pause, told_before = 0.0, self.failure
+            copied, self.failure = self._follow_all()
+            self.has_followed = self.has_followed or not self.failure
+            if not copied:
+                pause = _PAUSE_AFTER_FAILURE if self.failure else _PAUSE
             if self.failure and self.failure != told_before:
                 _log.warning("following %s: %s", without_secret(self._leader), self.failure)
             self._stopping.wait(pause)
+
+    def _follow_all(self) -> tuple[int, str]:
+        """Copy new events; return their number, and the first failure, whatever it is.
+
+        A project that fails does not keep the others from being followed, unless the leader does
+        not answer.
+        """
+        copied, failures = 0, []
+        try:
+            for name in self._client(".").neighbours():
+                if self._stopping.is_set():
+                    break
+                try:
+                    copied += self._follow(name)
+                except Exception as failure:
+                    if isinstance(failure, ServiceError) and failure.status == 0:
+                        raise
+                    failures.append(str(failure) or repr(failure))
+        except Exception as failure:  # noqa: BLE001  it may pass
+            failures.append(str(failure) or repr(failure))
+        return copied, next(iter(failures), "")
 
     def _client(self, name: str) -> Client:
         if name not in self._clients:
@@ -91,7 +110,7 @@ class Follower:
         if name in self._service.damaged():
             return 0
         client = self._client(name)
-        if name not in self._service.names():
+        if not self._service.has(name):
             self._service.adopt(name, _rows(_fetch(client, 0).events))
         with self._service.using(name) as project:
             if project.failure is not None:
@@ -120,9 +139,9 @@ class Follower:
             stats = client.stats()
             if stats["head"] == head == stats["sequence"]:
                 project.applied(head).result()
-                self._compared[project.name] = head
                 sequence, own_fingerprint = project.fingerprint().result()
                 _check(project, sequence, own_fingerprint, stats["fingerprint"])
+                self._compared[project.name] = head
         return len(fresh)
 
     def _compare(self, project: Project, theirs: dict[int, str]) -> None:

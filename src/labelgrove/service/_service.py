@@ -105,7 +105,7 @@ class Service:
             If there is a damaged project and no intact one.
         """
         for name in projects:
-            if name not in self.names() and self.leader is None:
+            if not self.has(name) and self.leader is None:
                 self.create(name, Settings())
         sound, there = 0, self.names()
         for log in sorted(self._folder.glob("[!.]*/log.sqlite")):
@@ -126,11 +126,11 @@ class Service:
 
     def names(self) -> list[str]:
         """Return the names of all projects, sorted."""
-        return sorted(
-            path.name
-            for path in self._folder.iterdir()
-            if PROJECT_NAME.fullmatch(path.name) and self._is_there(path.name)
-        )
+        return sorted(path.name for path in self._folder.iterdir() if self.has(path.name))
+
+    def has(self, name: str) -> bool:
+        """Whether there is a project of this name."""
+        return bool(PROJECT_NAME.fullmatch(name)) and self._is_there(name)
 
     def _is_there(self, name: str) -> bool:
         return name in self._open or has_events(self._folder / name / "log.sqlite")
