@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import errno
 import json
+import shutil
+import sqlite3
 import subprocess
 import sys
 from concurrent.futures import wait
+from contextlib import closing
 from pathlib import Path
 from queue import Queue
 from threading import Event
@@ -407,3 +410,27 @@ def test_the_newest_file_of_a_rebuild_is_used(tmp_path: Path) -> None:
     history = History(tmp_path, SMALL, [], lambda after, upto: [])
     assert history._built(4, 20) == tmp_path / "built-4-12.lg"
     assert history._built(3, 20) is None
+
+
+def test_a_log_copied_while_it_is_written_makes_the_same_model(tmp_path: Path) -> None:
+    project = opened(tmp_path / "served")
+    project.log.append(additions(60)).result()
+    there = fingerprint_at_the_end(project)
+    project.snapshot().result()
+    for kept in (False, True):
+        folder = tmp_path / f"restored{kept}"
+        folder.mkdir()
+        if kept:
+            [snapshot] = project.snapshots()
+            shutil.copy(snapshot.path, folder)
+            project.log.append(additions(20, seed=1)).result()
+            there = fingerprint_at_the_end(project)
+        with (
+            closing(sqlite3.connect(project.log.path)) as source,
+            closing(sqlite3.connect(folder / "log.sqlite")) as copy,
+        ):
+            source.backup(copy)
+        restored = opened(folder)
+        assert fingerprint_at_the_end(restored) == there
+        restored.close()
+    project.close()
