@@ -601,6 +601,9 @@ def test_pages_of_other_sites_are_kept_out(client: TestClient) -> None:
     own = {"Origin": "http://127.0.0.1:8787"}
     assert client.post(f"{DEMO}/suggest", data=sent, headers=own).status_code == 200
     refused(client.get("/v1/projects", headers={"Host": "evil.example"}), 403, "localhost")
+    refused(client.get("/v1/projects", headers={"Host": "127.0.0.1.evil.example"}), 403)
+    for host in ("localhost:8787", "127.0.0.2:8787", "[::1]:8787"):  # all may be listened on
+        assert client.get("/v1/projects", headers={"Host": host}).status_code == 200
     refused(client.get("/v1/projects", headers={"Host": "[::"}), 400)
 
 

@@ -2,6 +2,7 @@
 
 from labelgrove.service._app import create_app, serve
 from labelgrove.service._database import recover
+from labelgrove.service._http import is_loopback
 from labelgrove.service._problems import DamagedLog
 from labelgrove.service._service import SCOPES, Service, alone_in
 from labelgrove.service._settings import Settings
@@ -13,6 +14,7 @@ __all__ = [
     "Settings",
     "alone_in",
     "create_app",
+    "is_loopback",
     "recover",
     "serve",
 ]

@@ -11,7 +11,9 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from http import HTTPStatus
+from ipaddress import ip_address
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
@@ -38,7 +40,6 @@ MOST_BYTES = 32 * 1024 * 1024
 _FIELDS = 1_000
 _BODY_SECONDS = 30.0
 WAIT_SECONDS = 60.0
-_LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 _BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5, 30, 60)
 
 
@@ -416,12 +417,21 @@ def _check_origin(request: Request, service: Service) -> None:
         sent_by = None if origin is None else _address(origin)
     except ValueError:
         raise Problem(400, "the Host or Origin header cannot be parsed") from None
-    if not len(service.tokens) and asked[0] not in _LOOPBACK:
+    if not len(service.tokens) and not is_loopback(asked[0] or ""):
         raise Problem(
             403, f"Host: found {asked[0]!r:.80}; expected localhost unless there are tokens"
         )
     if sent_by is not None and request.method != "GET" and sent_by != asked:
         raise Problem(403, f"Origin: refused a request from another site, {origin!r:.80}")
+
+
+@lru_cache(16)
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine, by its own address or name."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _address(url: str) -> tuple[str | None, int | None]:

@@ -8,7 +8,6 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from ipaddress import ip_address
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -122,7 +121,7 @@ def serve(
         if new_token is not None:
             served.tokens.add(new_token, _show)
             return
-        if not len(served.tokens) and not _is_loopback(host):
+        if not len(served.tokens) and not service.is_loopback(host):
             raise ParameterError(
                 f"--host {host}: the service would be open to the network without a token; create "
                 f"one first: labelgrove serve {directory} --new-token admin"
@@ -172,13 +171,6 @@ def _teach_demo(served: Service) -> None:
             served.teach("demo", [doc.text for doc in some], [doc.labels for doc in some])
         except LabelGroveError:  # the service is being stopped
             return
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 class _Lines(logging.Formatter):
