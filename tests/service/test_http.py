@@ -654,6 +654,10 @@ def test_a_damaged_log_does_not_keep_the_others_from_being_served(
         ]
         refused(client.get(DEMO), 500, "--recover demo")
         refused(client.put(DEMO, json={}), 500, "--recover demo")
+        described = client.get("/openapi.json").json()["paths"]["/v1/projects/{project}"]
+        assert all(
+            "damaged" in one["responses"]["500"]["description"] for one in described.values()
+        )
         ready = client.get("/health/ready")
         assert ready.status_code == 200 and "--recover demo" in ready.json()["detail"]
         assert 'labelgrove_failed{project="demo"} 1.0' in client.get("/metrics").text
