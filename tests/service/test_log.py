@@ -7,8 +7,12 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from concurrent.futures import wait
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+from contextlib import closing
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +20,7 @@ from labelgrove import DataError
 from labelgrove.service import _database, _log
 from labelgrove.service._batches import Batches
 from labelgrove.service._database import recover
-from labelgrove.service._events import Learnt, Row, body_of, encoded
+from labelgrove.service._events import Forgetting, Learnt, Row, body_of, encoded
 from labelgrove.service._log import Addition, Log, now
 from labelgrove.service._problems import DamagedLog, Problem
 from service.kit import additions
@@ -209,6 +213,47 @@ def test_feedback_learns_from_what_was_remembered_once(path: Path) -> None:
     assert body_of(log.find("s1")).text == "a text"
     with pytest.raises(Problem, match="no suggestion 's2', or it has expired"):
         log.answer("s2", lambda text: Learnt(text, ["b"])).result()
+    log.close()
+
+
+def steps(log: Log, act: Callable[[], Future[Any]]) -> int:
+    """Return the number of steps that the database takes for an operation."""
+    taken = count()
+    for connection in (log._writer, log._reader):
+        connection.set_progress_handler(lambda: next(taken) < 0, 1)
+    act().result()
+    for connection in (log._writer, log._reader):
+        connection.set_progress_handler(None, 1)
+    return next(taken)
+
+
+def test_remembering_and_forgetting_do_not_read_the_whole_log(path: Path) -> None:
+    """A log without the index, as older ones are, gets it when it is opened."""
+    written(path, 1)
+    with closing(sqlite3.connect(path)) as old:
+        old.execute("DROP INDEX suggestion_ends")
+    log = Log(path)
+    few = [steps(log, lambda: log.remember("a", "text", 60)), steps(log, lambda: log.forget("@1"))]
+    log.append(additions(3000)).result()
+    texts = [(str(i), "text", now() + 60_000) for i in range(3000)]
+    log._writer.executemany("INSERT INTO suggestions VALUES (?, ?, ?)", texts)
+    many = [steps(log, lambda: log.remember("b", "text", 60)), steps(log, lambda: log.forget("@9"))]
+    assert all(later < first + 100 for first, later in zip(few, many, strict=True)), (few, many)
+    log.close()
+
+
+def test_examples_are_counted_without_those_that_are_forgotten(path: Path) -> None:
+    log = Log(path)
+    log.append(additions(5)).result()
+    both = Forgetting([2, 4])
+    for body in (both, both, Forgetting([4, 5])):  # a copy of a log may name them again
+        log.append([Addition("forget", body)]).result()
+    assert log.examples == 2
+    log.append([*additions(2), Addition("forget", Forgetting([9, 1]))]).result()  # 9 is new
+    assert log.examples == 2
+    log.close()
+    log = Log(path)
+    assert log.examples == 2
     log.close()
 
 

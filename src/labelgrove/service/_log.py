@@ -11,7 +11,7 @@ import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
@@ -40,7 +40,7 @@ _MOST_SUGGESTIONS = 100_000
 _MOST_WAITING = 10_000
 _BATCH = 1_000
 _UNCERTAIN = {"SQLITE_IOERR_FSYNC", "SQLITE_IOERR_DIR_FSYNC"}
-_COUNT = "SELECT count(*) FROM events WHERE kind = 'learn'"
+_IS_EXAMPLE = "SELECT count(*) FROM events WHERE sequence = ? AND kind = 'learn'"
 
 
 class Receipt(msgspec.Struct, omit_defaults=True):
@@ -375,9 +375,8 @@ class Log:
             self._writer.execute("BEGIN IMMEDIATE")
             answers = [(one.future, *self._run(one)) for one in batch]
             rows = events_after(self._writer, self.path, self.head, -1)
-            erases = any(row.kind == "forget" for row in rows)
-            if erases:
-                (examples,) = self._writer.execute(_COUNT).fetchone()
+            forgotten = {i for row in rows if row.kind == "forget" for i in body_of(row).sequences}
+            erased = self._committed_examples(forgotten)
             self._writer.execute("COMMIT")
         except Exception as failure:  # noqa: BLE001  waiting callers must get any failure
             self._give_up(failure)
@@ -386,9 +385,8 @@ class Log:
             return
         for row in rows:
             self._count(row)
-        if erases:
-            self.examples = examples
-        self._erased = self._erased and not erases
+        self.examples -= erased
+        self._erased = self._erased and not forgotten
         if not self._erased:
             self._erase_written_ahead()
         self._committed()
@@ -397,6 +395,12 @@ class Log:
                 future.set_result(answer)
             else:
                 future.set_exception(problem)
+
+    def _committed_examples(self, sequences: Iterable[int]) -> int:
+        """Count the examples among events as committed, without the transaction in progress."""
+        with self._reading:
+            found = [self._reader.execute(_IS_EXAMPLE, (i,)).fetchone() for i in sequences]
+        return sum(count for (count,) in found)
 
     def _erase_written_ahead(self) -> None:
         """Erase forgotten examples from the write-ahead log, too.
