@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -122,6 +123,16 @@ def test_malformed(read, content: str | bytes, line: int, message: str) -> None:
         read(content, name="f.csv")
     assert caught.value.line == line
     assert message in str(caught.value)
+
+
+def test_many_columns_are_read_in_linear_time(read) -> None:
+    names = [f"column {i}" for i in range(100_000)]
+    started = time.process_time()
+    with pytest.raises(FileFormatError, match="there is no 'text'"):
+        read(",".join(names) + "\n", name="f.csv")
+    assert time.process_time() - started < 10  # a minute if each name is counted
+    with pytest.raises(FileFormatError, match="'column 7' occurs twice"):
+        read(",".join([*names, "column 9", "column 7"]) + "\n", name="f.csv")
 
 
 def test_lists_in_cells_are_several_labels(tmp_path: Path) -> None:

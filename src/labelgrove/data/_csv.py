@@ -8,6 +8,7 @@ first separator that yields the expected columns is used. Empty lines are skippe
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
@@ -82,9 +83,9 @@ def _names(header: str, delimiter: str) -> list[str]:
     except (csv.Error, ValueError):
         raise RowError("quotes do not match; expected names of columns") from None
     names = [name.strip() for name in names]
-    twice = [name for name in names if name and names.count(name) > 1]
-    if twice:
-        raise RowError(f"{twice[0]!r} occurs twice; expected every name once")
+    for name, times in Counter(names).items():
+        if name and times > 1:
+            raise RowError(f"{name!r} occurs twice; expected every name once")
     return names
 
 
