@@ -42,6 +42,21 @@ def test_names_in_the_languages_wanted() -> None:
     assert list(vocabulary) == ["p1265", "p17", "p2"]
 
 
+def test_labels_are_found_by_parts_of_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names are put into lower case once: a page searches at every key that is pressed."""
+    vocabulary = Vocabulary(
+        [HERRING, Concept("p17", {"fi": "KALA\nSTRASSE", "sv": "fisk"})], ["fi"]
+    )
+    assert vocabulary.matching("SILA") == ["p1265"]
+    with monkeypatch.context() as once:
+        once.setattr(Vocabulary, "names", None)
+        assert vocabulary.matching("P1") == vocabulary.matching("") == ["p1265", "p17"]
+        assert vocabulary.matching("straße") == ["p17"]
+        assert vocabulary.matching("fisk") == []  # not in the languages wanted
+    assert vocabulary.matching("a\ns") == ["p17"]
+    assert vocabulary.matching("5\nsilakka") == []  # an id and a name
+
+
 def test_labels_that_are_numbers_are_found_by_their_digits() -> None:
     vocabulary = Vocabulary([Concept("17", {"": "fish"})])
     assert vocabulary.name(17) == vocabulary.name(np.int64(17)) == "fish"

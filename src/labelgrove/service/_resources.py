@@ -195,21 +195,21 @@ async def list_labels(call: Call) -> Labels:
 def _labels(project: Project, query: LabelQuery) -> Labels:
     learner, wanted = project.learner, query.search.casefold()
     vocabulary = learner.vocabulary or Vocabulary(())
-    counts = dict.fromkeys(vocabulary, 0) | learner.labels()
-    found = [
-        Label(one, vocabulary.name(one) or one, count, one in learner.deprecated)
-        for one, count in counts.items()
-        if any(wanted in said.casefold() for said in (one, *vocabulary.names(one)))
+    counts = learner.labels()
+    found = vocabulary.matching(wanted)
+    found += [one for one in counts if one not in vocabulary and wanted in one.casefold()]
+
+    def place(label: str) -> tuple[bool, int, str]:
+        # First the label that is called just so: the other matches may be many.
+        called = (label.casefold(), (vocabulary.name(label) or "").casefold()) if wanted else ()
+        return wanted not in called, -counts.get(label, 0), label
+
+    found.sort(key=place)
+    shown = [
+        Label(one, vocabulary.name(one) or one, counts.get(one, 0), one in learner.deprecated)
+        for one in found[query.offset : query.offset + query.limit]
     ]
-    # First the label that is called just so: the other matches may be many.
-    found.sort(
-        key=lambda one: (
-            wanted not in {one.id.casefold(), one.name.casefold()},
-            -one.examples,
-            one.id,
-        )
-    )
-    return Labels(len(found), found[query.offset : query.offset + query.limit])
+    return Labels(len(found), shown)
 
 
 async def _change(call: Call, kind: str, *, head: int | None = None) -> Receipt:

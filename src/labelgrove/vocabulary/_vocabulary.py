@@ -74,6 +74,7 @@ class Vocabulary:
     def __init__(self, concepts: Iterable[Concept], languages: Iterable[str] = ()) -> None:
         self._concepts: dict[str, Concept] = {}
         self._ids: dict[str, str] | None = None  # by name, computed on first use
+        self._said: dict[str, str] | None = None  # ids and names in lower case, on first use
         there: dict[str, None] = {}
         for concept in concepts:
             if not isinstance(concept, Concept):
@@ -207,6 +208,39 @@ class Vocabulary:
         for language in self._languages:
             found += concept.alternative.get(language, ())
         return tuple(dict.fromkeys(found))
+
+    def matching(self, part: str) -> list[str]:
+        """Return the labels whose id, or one of whose `names`, contains a text in any case.
+
+        Parameters
+        ----------
+        part : str
+
+        Returns
+        -------
+        list of str
+            In the order of the vocabulary.
+
+        Examples
+        --------
+        >>> vocabulary = Vocabulary([Concept("p17", {"en": "fishes"}), Concept("p18")])
+        >>> vocabulary.matching("Fish"), vocabulary.matching("P1")
+        (['p17'], ['p17', 'p18'])
+        """
+        wanted = part.casefold()
+        if self._said is None:
+            self._said = {
+                label: "\n".join((label, *self.names(label))).casefold() for label in self._concepts
+            }
+        found = [label for label, said in self._said.items() if wanted in said]
+        if "\n" not in wanted:
+            return found
+        # It may have matched the end of one name and the beginning of the next.
+        return [
+            label
+            for label in found
+            if any(wanted in said.casefold() for said in (label, *self.names(label)))
+        ]
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return concepts as JSON objects, which `read_vocabulary` reads as lines of a file.
