@@ -5,9 +5,11 @@ from __future__ import annotations
 import bisect
 import itertools
 import os
+import re
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Self
 from urllib.parse import quote
@@ -43,14 +45,17 @@ class ServiceError(LabelGroveError):
         HTTP status; 0 if there was no answer.
     detail : str
         The service's own message.
+    row : int, optional
+        Index of the refused text among those given, if the service refused one of several.
     """
 
-    def __init__(self, status: int, detail: str) -> None:
+    def __init__(self, status: int, detail: str, row: int | None = None) -> None:
         super().__init__(detail)
         self.status = status
+        self.row = row
 
-    def __reduce__(self) -> tuple[type[ServiceError], tuple[int, str]]:
-        return type(self), (self.status, str(self))
+    def __reduce__(self) -> tuple[type[ServiceError], tuple[int, str, int | None]]:
+        return type(self), (self.status, str(self), self.row)
 
 
 def without_secret(url: str) -> str:
@@ -137,7 +142,7 @@ class Client:
         self._has_answered = False
         self.url = without_secret(base.rstrip("/"))
         self._projects = f"{base.rstrip('/')}/v1/projects"
-        self._home = f"{self._projects}/{quote(self.project, safe='')}"
+        self._home = f"{self._projects}/{quote(_name_of('project', self.project), safe='')}"
         self._connect = partial(
             httpx.Client,
             base_url=self._home,
@@ -192,18 +197,30 @@ class Client:
         DataError
             If the texts are a single string, or one is not a string.
         """
-        given, answers = _texts_of(texts), []
+        return [[(one["uri"], one["score"]) for one in row] for row in self.results(texts, k)]
+
+    def results(self, texts: Iterable[str], k: int = 5) -> list[list[dict[str, Any]]]:
+        """Return the most probable labels of many texts in the service's format, with their names.
+
+        Like `predict_topk`, but each label is a dict of ``uri``, ``label`` (its name, or the uri
+        again), ``notation`` and ``score``.
+        """
+        given = _texts_of(texts)
+        answers: list[list[dict[str, Any]]] = []
         for some in _cut(given, 32):
             documents = [{"text": text} for text in given[some]]
-            found = self._ask(
-                "POST", "/suggest-batch", params={"limit": k}, json={"documents": documents}
-            )
-            answers += [[(one["uri"], one["score"]) for one in each["results"]] for each in found]
+            with _refused_row(some.start):
+                found = self._ask(
+                    "POST", "/suggest-batch", params={"limit": k}, json={"documents": documents}
+                )
+            answers += [each["results"] for each in found]
         return answers
 
     def explain(self, text: str, label: str | None = None) -> list[dict[str, Any]]:
         """Explain which words contribute to which labels, in the service's format."""
-        asked = {"text": _text_of("text", text)} | ({} if label is None else {"label": label})
+        asked = {"text": _text_of("text", text)}
+        if label is not None:
+            asked["label"] = _name_of("label", label)
         labels: list[dict[str, Any]] = self._ask("POST", "/explain", json=asked)["labels"]
         return labels
 
@@ -240,14 +257,15 @@ class Client:
         Raises
         ------
         DataError
-            If the numbers of texts, labels and ids differ, or a text is not a string.
+            If the numbers of texts, labels and ids differ, or if a text, a label or an id is not a
+            string of characters.
         ServiceError
             If the service refuses the examples, or cannot be reached.
         """
         _require_rows("labels", labels)
         texts = _texts_of(texts)
         own = [_labels_of(row, labels[row]) for row in range(len(labels))]
-        names: Sequence[str | None] = [None] * len(texts) if ids is None else ids
+        names = [None] * len(texts) if ids is None else _ids_of(ids)
         if not len(texts) == len(labels) == len(names):
             raise DataError(
                 f"found {len(texts)} texts, {len(labels)} collections of labels and {len(names)} "
@@ -259,7 +277,8 @@ class Client:
                 {"text": text, "labels": of_it} | ({} if name is None else {"id": name})
                 for text, of_it, name in zip(texts[some], own[some], names[some], strict=True)
             ]
-            sequence = self._teach("POST", "/examples", {"examples": examples}, applied=applied)
+            with _refused_row(some.start):
+                sequence = self._teach("POST", "/examples", {"examples": examples}, applied=applied)
             if stored is not None:
                 stored(some.stop)
         return sequence
@@ -272,7 +291,7 @@ class Client:
         DataError
             If no example can have this name.
         """
-        if not isinstance(name, str) or name in {"", ".", ".."} or "/" in name:
+        if _name_of("name", name) in {"", ".", ".."} or "/" in name:
             # Besides, ".." in a path is its parent: the project.
             raise DataError(f"name: found {name!r:.80}; expected the id of an example")
         return self._teach("DELETE", f"/examples/{quote(name, safe='@')}", applied=applied)
@@ -392,6 +411,8 @@ class Client:
             tried += 1
             try:
                 answer = self._http.request(method, path, **request)
+            except (TypeError, UnicodeEncodeError) as error:  # in settings, for example
+                raise DataError(f"{self.url}: cannot write the request ({error})") from None
             except httpx.TransportError as error:
                 if tried >= (_MORE_TRIES if self._has_answered else _TRIES):
                     raise ServiceError(0, f"{self.url}: cannot be reached ({error})") from None
@@ -425,6 +446,23 @@ def _cut(texts: Sequence[str], most: int) -> Iterator[slice]:
         begin = end
 
 
+_PLACE = re.compile(r"`\.(examples|documents)\[(\d+)\]")
+
+
+@contextmanager
+def _refused_row(first: int) -> Iterator[None]:
+    """Count the rows of a refusal from the first text given, not from the first of the request."""
+    try:
+        yield
+    except ServiceError as error:
+        place = _PLACE.search(str(error))
+        if place is None:
+            raise
+        row = first + int(place[2])
+        detail = f"{str(error)[: place.start()]}`.{place[1]}[{row}]{str(error)[place.end() :]}"
+        raise ServiceError(error.status, detail, row) from None
+
+
 def _require_rows(name: str, given: Any) -> None:
     if isinstance(given, str):
         raise DataError(
@@ -448,4 +486,24 @@ def _labels_of(row: int, given: Iterable[str]) -> list[str]:
     """Check the labels of an example; a string would count as a collection of letters."""
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise DataError(f"labels, row {row}: found {given!r:.80}; expected a collection of labels")
-    return list(given)
+    return [_name_of(f"labels, row {row}", label) for label in given]
+
+
+def _ids_of(ids: Sequence[str | None]) -> list[str | None]:
+    _require_rows("ids", ids)
+    return [
+        None if name is None else _name_of(f"ids, row {row}", name) for row, name in enumerate(ids)
+    ]
+
+
+def _name_of(place: str, name: Any) -> str:
+    """Check a name, which unlike a text must arrive as it is."""
+    if not isinstance(name, str):
+        raise DataError(f"{place}: found {name!r:.80}, a {type(name).__name__}; expected a string")
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise DataError(
+            f"{place}: {name!r:.80} holds a lone surrogate, which is not a character"
+        ) from None
+    return str(name)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import socket
 from pathlib import Path
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
@@ -16,6 +18,7 @@ from labelgrove import DataError
 from labelgrove.cli.commands import app
 from labelgrove.client import Client, ServiceError
 from labelgrove.service import Service, create_app
+from labelgrove.vocabulary import Concept, Vocabulary
 from service.kit import examples
 
 
@@ -176,6 +179,7 @@ def test_the_command_line_takes_a_service_for_a_model(
     assert run("predict", f"{address}#demo", str(path), "-k", "2") == 0
     answers = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert len(answers) == 60 and all(len(one["labels"]) == 2 for one in answers)
+    assert answers[0]["names"] == [None, None]
     assert run("learn", f"{address}#demo", str(path), "-o", "x.lg") == 1
     assert "a service stores its own model" in capsys.readouterr().err
     names = tmp_path / "names.tsv"
@@ -266,6 +270,56 @@ def test_the_command_line_says_which_line_a_service_cannot_learn(
     said = " ".join(capsys.readouterr().err.split())
     assert f"{path}:1081: {address}: Expected `str` of length <= 1000" in said
     assert "has stored the first 1,024 examples" in said
+
+
+def test_the_command_line_says_which_line_a_service_cannot_answer(
+    address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "texts.txt"
+    path.write_text("short\n" * 40 + "x" * 1_000_001 + "\n", encoding="utf-8")
+    assert run("predict", f"{address}#demo", str(path)) == 1
+    said = " ".join(capsys.readouterr().err.split())
+    assert (
+        f"{path}:41: {address}: Expected `str` of length <= 1000000 at `.documents[40].text`"
+        in said
+    )
+
+
+def test_the_command_line_shows_the_names_of_a_service(
+    address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Client(address, "named") as client:
+        client.make(vocabulary=Vocabulary([Concept("a", {"en": "apples"}), Concept("b", {})]))
+        client.learn(["red", "brown"], [["a"], ["b"]], applied=True)
+    assert run("predict", f"{address}#named", "--text", "red") == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert dict(zip(answer["labels"], answer["names"], strict=True)) == {"a": "apples", "b": None}
+
+
+@pytest.mark.parametrize("bad", ["bad \udcff", 3, np.int64(3), None])
+def test_names_are_checked_before_they_are_sent(bad: object) -> None:
+    says = "holds a lone surrogate" if isinstance(bad, str) else "expected a string"
+    with Client("http://127.0.0.1:9", "demo") as client:
+        with pytest.raises(DataError, match=f"labels, row 1: .*{says}"):
+            client.learn(["a", "b"], [["a"], ["b", bad]])
+        if bad is not None:
+            with pytest.raises(DataError, match=f"ids, row 0: .*{says}"):
+                client.learn(["a"], [["a"]], [bad])
+        with pytest.raises(DataError, match=f"name: .*{says}"):
+            client.forget(bad)
+        if bad != 3 and bad is not None:
+            with pytest.raises(DataError, match="http://127.0.0.1:9: cannot write the request"):
+                client.change_labels("rename", {"names": {"a": bad}})
+
+
+def test_a_refusal_counts_rows_over_all_requests(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("labelgrove.client._AT_ONCE", 2)
+    with Client(address, "demo") as client:
+        with pytest.raises(ServiceError, match=r"`\.examples\[4\]\.text`") as refused:
+            client.learn(["a", "b", "c", "d", ""], [["x"]] * 5)
+        assert refused.value.row == 4 and pickle.loads(pickle.dumps(refused.value)).row == 4
 
 
 def test_requests_are_cut_where_texts_are_long(monkeypatch: pytest.MonkeyPatch) -> None:

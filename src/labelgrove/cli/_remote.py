@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from labelgrove._errors import DataError, LabelGroveError
@@ -27,8 +27,6 @@ def learn_there(
     address: str, data: str, reading: Reading, limit: int | None, *, as_json: bool
 ) -> None:
     """Send examples to a service to learn; the address's fragment names the project."""
-    from labelgrove.client import ServiceError
-
     client = _client(address)
     sequence = done = 0
 
@@ -48,14 +46,8 @@ def learn_there(
             nonlocal done
             done = before + rows
 
-        try:
+        with _refused_line(chunk, data):
             sequence = client.learn(texts, labels, stored=stored)
-        except ServiceError as error:
-            place = re.search(r"`\.examples\[(\d+)\]", str(error))
-            if place is None:
-                raise
-            line = chunk.lines[done - before + int(place[1])]
-            raise ServiceError(error.status, f"{data}:{line}: {error}") from None
 
     with client:
         try:
@@ -85,26 +77,25 @@ def predict_there(
     with Output(output) as out, _client(address) as client:
 
         def write(texts: list[str]) -> None:
-            found = client.predict_topk(texts, k)
             lines = (
                 {
-                    "labels": [label for label, _ in row],
-                    "scores": [float(f"{score:.6g}") for _, score in row],
+                    "labels": [one["uri"] for one in row],
+                    "names": [None if one["label"] == one["uri"] else one["label"] for one in row],
+                    "scores": [float(f"{one['score']:.6g}") for one in row],
                 }
-                for row in found
+                for row in client.results(texts, k)
             )
             out.write(b"".join(map(encode, lines)))
 
         if isinstance(data, list):
             write(data)
-        else:
-            _each(
-                data,
-                reading,
-                limit,
-                lambda chunk: write(_texts(chunk, data)),
-                beside_output=output == "-",
-            )
+            return
+
+        def answer(chunk: Examples) -> None:
+            with _refused_line(chunk, data):
+                write(_texts(chunk, data))
+
+        _each(data, reading, limit, answer, beside_output=output == "-")
 
 
 def _each(
@@ -128,6 +119,20 @@ def _each(
                 use(chunk)
                 done += chunk.n_rows
                 line.update(done)
+
+
+@contextmanager
+def _refused_line(chunk: Examples, data: str) -> Iterator[None]:
+    """Name the line of the example that the service refuses."""
+    from labelgrove.client import ServiceError
+
+    try:
+        yield
+    except ServiceError as error:
+        if error.row is None:
+            raise
+        place = f"{data}:{chunk.lines[error.row]}"
+        raise ServiceError(error.status, f"{place}: {error}", error.row) from None
 
 
 def _texts(chunk: Examples, data: str) -> list[str]:

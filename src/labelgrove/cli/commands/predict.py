@@ -93,7 +93,7 @@ def predict(
     Writes one line of JSON per example, in the order of DATA: {"labels": [...], "scores": [...]},
     best first. If the model has a vocabulary, also "names", null for labels without one. DATA needs
     no labels, and may be plain text, one text per line. MODEL may also be a project of a service,
-    such as http://localhost:8787#tickets.
+    such as http://localhost:8787#tickets; its answers always have "names".
     """
     if (text is None) == (data is None):
         raise ParameterError("expected either DATA (- for standard input) or --text")
