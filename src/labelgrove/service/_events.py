@@ -20,6 +20,16 @@ MOST_TEXT = 1_000_000
 MOST_LABELS = 1_000
 MOST_EXAMPLES = 10_000
 
+# "." and ".." are not names, since clients resolve them in paths. The part after $ stops Python's $
+# from matching before a trailing newline.
+_EXAMPLE_ID = r"^(?!\.{1,2}$)[^@\x00-\x1f/][^\x00-\x1f/]*$(?!\n)"
+_LANGUAGE = r"^[a-z]{2,3}(-[A-Za-z0-9]{1,8})*$(?!\n)"
+_IN_WORDS = {
+    _EXAMPLE_ID: "without slashes and control characters that does not begin with @ and is not . "
+    "or ..",
+    _LANGUAGE: "with a language code, such as en or pt-BR",
+}
+
 Name = Annotated[str, Meta(min_length=1, max_length=1_000)]
 Text = Annotated[str, Meta(min_length=1, max_length=MOST_TEXT)]
 Names = Annotated[list[Name], Meta(min_length=1, max_length=MOST_LABELS)]
@@ -27,14 +37,14 @@ Probability = Annotated[float, Meta(ge=0.0, le=1.0)]
 ExampleId = Annotated[
     str,
     Meta(
-        # "." and ".." are not names, since clients resolve them in paths. The part after $ stops
-        # Python's $ from matching before a trailing newline.
-        pattern=r"^(?!\.{1,2}$)[^@\x00-\x1f/][^\x00-\x1f/]*$(?!\n)",
+        pattern=_EXAMPLE_ID,
         max_length=200,
         description="The caller's name for an example. @ followed by a sequence number names an "
         "example that was sent without a name.",
     ),
 ]
+
+Language = Annotated[str, Meta(pattern=_LANGUAGE)]
 
 PROJECT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 """Valid project names; each becomes the name of a folder."""
@@ -190,8 +200,16 @@ def checked(kind: str, body: Any) -> bytes:
         try:
             _decoders[kind].decode(written)
         except msgspec.ValidationError as error:
-            raise Problem(422, str(error)) from None
+            raise Problem(422, sentence(error)) from None
     return written
+
+
+def sentence(error: msgspec.ValidationError) -> str:
+    """Say where a request is wrong; regular expressions are put in words."""
+    said = str(error).replace(" - at `$", " at `")
+    for pattern, words in _IN_WORDS.items():
+        said = said.replace(f"matching regex {pattern!r}", words)
+    return said
 
 
 def body_of(row: Row) -> Any:

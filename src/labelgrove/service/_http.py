@@ -26,7 +26,8 @@ from starlette.responses import Response
 from labelgrove._errors import DataError, LabelGroveError, ModelStateError, ParameterError
 from labelgrove.client import without_secret
 from labelgrove.service._database import is_disk_full
-from labelgrove.service._problems import Problem
+from labelgrove.service._events import sentence
+from labelgrove.service._problems import Problem, ShuttingDown
 from labelgrove.service._project import Project
 from labelgrove.service._service import Service
 
@@ -264,6 +265,8 @@ async def answer(context: Context, route: Route, request: Request) -> Response:
         response = _success(route, result)
     except ClientDisconnect:
         response = Response(status_code=499)
+    except asyncio.CancelledError:  # by the server, which has waited long enough
+        response = _failure(ShuttingDown())
     except Exception as failure:  # noqa: BLE001  every failure becomes an answer
         response = _failure(failure)
     finally:
@@ -340,18 +343,14 @@ def _converted(values: dict[str, str], kind: Any, place: str) -> Any:
     try:
         return msgspec.convert(values, kind, strict=False)
     except msgspec.ValidationError as error:
-        raise Problem(400, f"{place}: {_sentence(error)}") from None
-
-
-def _sentence(error: Exception) -> str:
-    return str(error).replace(" - at `$", " at `")
+        raise Problem(400, f"{place}: {sentence(error)}") from None
 
 
 def _failure(failure: Exception) -> Response:
     if isinstance(failure, Problem):
         return problem(failure.status, str(failure), failure.retry_after)
     if isinstance(failure, msgspec.ValidationError):
-        return problem(422, _sentence(failure))
+        return problem(422, sentence(failure))
     if isinstance(failure, msgspec.DecodeError | UnicodeDecodeError):
         return problem(400, f"the body is not valid JSON ({failure})")
     if isinstance(failure, DataError | ParameterError):

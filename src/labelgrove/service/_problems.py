@@ -30,5 +30,12 @@ class Overtaken(Problem):
         super().__init__(503, "other changes keep coming first; try again")
 
 
+class ShuttingDown(Problem):
+    """A request that comes or lasts too late."""
+
+    def __init__(self) -> None:
+        super().__init__(503, "the service is shutting down; try again in a moment")
+
+
 class DamagedLog(LabelGroveError):
     """A damaged log of a project; the message says what can be recovered, and how."""

@@ -25,7 +25,7 @@ from labelgrove.service._events import PROJECT_NAME, Learnt, Row
 from labelgrove.service._follow import Follower
 from labelgrove.service._log import Addition, Log
 from labelgrove.service._model import check_lasting, new_model
-from labelgrove.service._problems import DamagedLog, Problem
+from labelgrove.service._problems import DamagedLog, Problem, ShuttingDown
 from labelgrove.service._project import Project
 from labelgrove.service._settings import Settings
 from labelgrove.text import TextFeatures
@@ -324,7 +324,7 @@ class Service:
         """Get exclusive access to open a project, or to create or delete an unused one."""
         with self._changed:
             if self.closing:
-                raise Problem(503, "the service is shutting down; try again in a moment")
+                raise ShuttingDown
             while True:
                 # Nobody waits for a deletion: that would take a thread which the last user of the
                 # project may need in order to leave it.

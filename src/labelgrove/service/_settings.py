@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from labelgrove.models._names import NamesLearnt
-from labelgrove.service._events import Name
+from labelgrove.service._events import Language, Name
 from labelgrove.vocabulary import Concept, Vocabulary
 
 Value = bool | int | float | str | list[int] | None
@@ -76,7 +76,7 @@ class Settings(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """
 
     name: Annotated[str, Meta(max_length=200)] = ""
-    language: Annotated[str, Meta(pattern=r"^[a-z]{2,3}(-[A-Za-z0-9]{1,8})*$(?!\n)")] = "en"
+    language: Language = "en"
     estimator: dict[Name, Value] = {}
     text: dict[Name, Value] = {}
     vocabulary: Annotated[list[Entry], Meta(max_length=MOST_CONCEPTS)] | None = None
