@@ -582,6 +582,37 @@ def test_who_dawdles_or_never_ends_is_not_waited_for(
         assert name < 9_999
 
 
+@pytest.mark.parametrize("offer", ["h2c", "websocket"])
+@pytest.mark.parametrize("framing", [b"Content-Length: 8", b"Transfer-Encoding: chunked"])
+def test_a_request_that_offers_another_protocol_is_answered_in_http(
+    address: str, offer: str, framing: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    host, _, port = address.removeprefix("http://").partition(":")
+    body = b"text=red" if b"Length" in framing else b"3\r\ntex\r\n5\r\nt=red\r\n0\r\n\r\n"
+    fields = [
+        b"Host: localhost",
+        b"Connection: Upgrade, HTTP2-Settings",
+        b"Upgrade: " + offer.encode(),
+        b"Content-Type: application/x-www-form-urlencoded",
+        framing,
+    ]
+    ask = b"POST /v1/projects/demo/suggest HTTP/1.1\r\n" + b"\r\n".join(fields) + b"\r\n\r\n" + body
+    look = b"GET /health/live HTTP/1.1\r\n" + b"\r\n".join(fields[:3]) + b"\r\n\r\n"
+    sent = ask + look + ask + look
+    for cut in (len(sent), 20, len(ask) - len(body), len(ask) - 2):
+        with socket.create_connection((host, int(port)), timeout=20) as connection:
+            connection.sendall(sent[:cut])
+            time.sleep(0.05)
+            connection.sendall(sent[cut:])
+            found = b""
+            while found.count(b"HTTP/1.1 200") + found.count(b"HTTP/1.1 4") < 4 and (
+                some := connection.recv(9999)
+            ):
+                found += some
+        assert found.count(b"HTTP/1.1 200") == 4 and found.count(b'{"results":') == 2
+    assert not caplog.records
+
+
 def test_who_is_not_answered_when_the_service_ends_is_told(
     client: TestClient, service: Service
 ) -> None:

@@ -13,6 +13,7 @@ from functools import partial
 from importlib import resources
 from typing import Any
 
+import httptools
 import msgspec
 import uvicorn
 from starlette.requests import Request
@@ -44,6 +45,7 @@ _RAW_HEADERS = [(name.lower().encode(), value.encode()) for name, value in _HEAD
 
 _HEAD_SECONDS = 20.0
 _HEAD_BYTES = 64 * 1024
+_FRAMING = (b"content-length", b"transfer-encoding")
 
 
 def create_app(service: Service) -> Router:
@@ -116,11 +118,51 @@ async def _page(file: str, _: Call) -> Response:
     return Response(content, media_type=_KINDS[file.rpartition(".")[2]])
 
 
+class _Parser:
+    """Reads a request that offers another protocol like any other, as HTTP demands.
+
+    Java's client offers HTTP/2 with every request. httptools then stops after the head and drops
+    the body, so another parser goes on from there, told only how the body is framed.
+    """
+
+    def __init__(self, protocol: Protocol) -> None:
+        self._protocol = protocol
+        self._inner = httptools.HttpRequestParser(protocol)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def feed_data(self, data: bytes) -> None:
+        """Parse data, calling the protocol."""
+        while True:
+            try:
+                self._inner.feed_data(data)
+            except httptools.HttpParserUpgrade as offer:
+                data = data[offer.args[0] :]
+            else:
+                return
+            self._inner = httptools.HttpRequestParser(self._protocol)
+            self._protocol.head_is_known = True
+            self._inner.feed_data(self._protocol.framing())
+            self._protocol.head_is_known = False
+
+
 class Protocol(HttpToolsProtocol):
     """HTTP with limits on the time and size of a request's head."""
 
     _head_bytes = 0
     _deadline: asyncio.TimerHandle | None = None
+    head_is_known = False
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.parser: Any = _Parser(self)
+
+    def framing(self) -> bytes:
+        """Return a head for the body of the last request."""
+        told = [one for one in self.headers if one[0] in _FRAMING]
+        fields = [b"%s: %s\r\n" % one for one in told]
+        return b"POST / HTTP/1.1\r\n%s\r\n" % b"".join(fields)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the timer for the first request."""
@@ -142,14 +184,33 @@ class Protocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         """Start the timer for the head of a request."""
+        if self.head_is_known:
+            return
         super().on_message_begin()
         if self._deadline is None:
             self._expect_head()
 
     def on_headers_complete(self) -> None:
         """Stop the timer once the head is complete."""
+        if self.head_is_known:
+            return
         self._head_is_here()
         super().on_headers_complete()
+
+    def on_url(self, url: bytes) -> None:
+        """Take a part of the path."""
+        if not self.head_is_known:
+            super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a field of the head."""
+        if not self.head_is_known:
+            super().on_header(name, value)
+
+    def on_message_complete(self) -> None:
+        """End the body, unless it follows in another parser."""
+        if not self.parser.should_upgrade():
+            super().on_message_complete()
 
     def _expect_head(self) -> None:
         self._head_bytes = 0
