@@ -140,6 +140,14 @@ def test_parameters_are_checked() -> None:
         TextClassifier(vocabulary=VOCABULARY, names="met").fit(["a", "b"], np.eye(2))
 
 
+def test_weights_that_are_all_zero_are_refused_with_names_as_without() -> None:
+    nothing = [0.0] * len(TEXTS)
+    for more in ({}, {"vocabulary": VOCABULARY, "names": "met"}):
+        with pytest.raises(DataError, match="sample_weight: every weight is zero"):
+            TextClassifier(**more).fit(TEXTS, LABELS, nothing)
+        TextClassifier(**more).partial_fit(TEXTS, LABELS, sample_weight=nothing)
+
+
 @pytest.mark.parametrize("names", [None, "met", "all"])
 def test_the_fingerprint_is_that_of_the_file(names: Any, tmp_path: Path) -> None:
     model = TextClassifier(vocabulary=VOCABULARY, names=names).fit(TEXTS, LABELS)

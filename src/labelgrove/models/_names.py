@@ -73,6 +73,7 @@ def with_names(
     sample_weight: Any = None,
     *,
     again: bool = False,
+    some: bool = False,
 ) -> WithNames:
     """Insert the names of new labels before the examples that introduce them.
 
@@ -92,6 +93,8 @@ def with_names(
     sample_weight : array-like of shape (n,), optional
     again : bool
         Whether the rows have been learnt before. Then no label that is known is new.
+    some : bool
+        Whether at least one weight must be positive.
 
     Raises
     ------
@@ -109,7 +112,7 @@ def with_names(
             "Y is a 0/1 matrix, and the names of a vocabulary refer to labels; expected labels"
         )
     most = classifier._most_weight
-    weights = check_weights(sample_weight, len(given), most=most, some=False)
+    weights = check_weights(sample_weight, len(given), most=most, some=some)
     known.foresee(targets)
     learnt = _learnt(targets, learned, again=again)
     rows: list[int] = []  # -1 for names

@@ -189,7 +189,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         classifier, text = self._fresh()
         own = None
         if self.names is not None:
-            more = with_names(classifier, self.names, X, y, sample_weight)
+            more = with_names(classifier, self.names, X, y, sample_weight, some=True)
             X, y, sample_weight, own = more.texts, more.labels, more.weights, more.own
         rows = text.fit_rows(X, thread_count(classifier.n_jobs))
         self._fitting = classifier
