@@ -157,7 +157,7 @@ def real(name: str, value: Any, least: float, most: float) -> float:
     ParameterError
         If it is not a number, or outside its domain.
     """
-    number = _number(value)
+    number = number_from(value)
     if not least <= number <= most:
         raise ParameterError(f"{name}={value!r}: expected a number from {least:g} to {most:g}")
     return number
@@ -171,17 +171,17 @@ def finite(name: str, value: Any) -> float:
     ParameterError
         If it is not a number, NaN or infinite.
     """
-    number = _number(value)
+    number = number_from(value)
     if not math.isfinite(number):
         raise ParameterError(f"{name}={value!r}: expected a finite number")
     return number
 
 
-def _number(value: Any) -> float:
-    """Return the value as a float: NaN if it is not a number, infinity if it is too large."""
+def number_from(value: Any) -> float:
+    """Return the value as a float: NaN if it is not a number, infinite if it is too large."""
     if isinstance(value, bool) or not isinstance(value, Real):
         return math.nan
     try:
         return float(value)
     except OverflowError:
-        return math.inf
+        return math.inf if value > 0 else -math.inf  # type: ignore[operator]

@@ -381,6 +381,7 @@ def test_vectors_to_begin_with_know_words_that_no_example_had() -> None:
         ({True: [0.0, 1.0]}, "all names or all column numbers"),
         ({"\ud800": [0.0, 1.0]}, "vectors: the name '.ud800' holds a lone surrogate"),
         ({"x": [0.0, 1.0]}, "expected examples with names as well"),
+        ([[10**400, 1.0]], "vectors: expected an array of numbers"),
     ],
 )
 def test_vectors_that_no_file_could_hold_are_refused(vectors: Any, message: str) -> None:

@@ -87,6 +87,9 @@ def test_dear_labels_are_missed_less() -> None:
         assert proba(weighted)[:, rare].sum() != proba(plain)[:, rare].sum()
     with pytest.raises(DataError, match="not a label"):
         PLTClassifier(class_weight={"nobody": 2.0}).fit(X, Y)
+    for wrong in (1j, np.complex64(2), True, 0, 1e6, float("nan"), 10**400):
+        with pytest.raises(ParameterError, match="expected a number above 0 and below 1e6"):
+            PLTClassifier(class_weight={"l9": wrong}).fit(X, Y)
 
 
 def test_examples_weigh_what_they_are_said_to() -> None:

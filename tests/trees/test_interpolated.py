@@ -146,7 +146,14 @@ def test_lambda_prime_is_another_scale() -> None:
     def build(**given_: Any) -> LabelTree:
         return interpolated_tree(vectors, often, max_leaf_size=3, **given_)
 
-    for prime, lambda_ in ((0, 0.0), (0.25, 0.4), (1, 1.0), (3, 1.5), (float("inf"), 2.0)):
+    for prime, lambda_ in (
+        (0, 0.0),
+        (0.25, 0.4),
+        (1, 1.0),
+        (3, 1.5),
+        (float("inf"), 2.0),
+        (10**400, 2.0),
+    ):
         assert build(lambda_prime=prime) == build(interpolation=lambda_)
 
 
@@ -163,6 +170,8 @@ def test_labels_that_never_occur_stand_no_deeper_than_need_be() -> None:
         ({"interpolation": 2.1}, "interpolation=2.1: expected a number from 0 to 2"),
         ({"lambda_prime": -1}, "lambda_prime=-1: expected a number of at least 0"),
         ({"lambda_prime": float("nan")}, "lambda_prime=nan"),
+        ({"lambda_prime": -(10**400)}, "expected a number of at least 0"),
+        ({"lambda_prime": 1j}, "lambda_prime=1j"),
         ({"smoothing": -0.1}, "smoothing=-0.1: expected a number from 0"),
         ({"frequencies": [1, 2]}, "frequencies: there are 2 for 3 embeddings"),
         ({"frequencies": [1, 2, -1]}, "frequencies: the frequency of label 2 is -1.0"),

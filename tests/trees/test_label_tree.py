@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -113,9 +114,11 @@ def test_what_is_no_label_is_named(labels: object, message: str) -> None:
 
 
 def test_children_of_a_node_that_is_none() -> None:
-    for node in (-1, 3):
-        with pytest.raises(ParameterError, match=f"node is {node}; expected 0 to 2"):
-            LabelTree.flat(["a", "b"]).children(node)
+    for node in (-1, 3, 1.5, "1", True, None, [1], 10**30):
+        message = re.escape(f"node={node!r}: expected an integer from 0 to 2")
+        with pytest.raises(ParameterError, match=message):
+            LabelTree.flat(["a", "b"]).children(node)  # type: ignore[arg-type]
+    assert LabelTree.flat(["a", "b"]).children(np.int8(0)) == [1, 2]
 
 
 @given(st.permutations(range(1, 30)))

@@ -297,7 +297,7 @@ def _first_vectors(
     rows = [] if given is None else list(given.values()) if isinstance(given, Mapping) else given
     try:
         vectors = np.ascontiguousarray(rows, np.float32)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ParameterError(f"vectors: expected an array of numbers ({error})") from error
     if vectors.size == 0 and vectors.ndim < 3:
         return np.zeros(0, np.uint32), vectors.reshape(0, dimension)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from labelgrove import _core
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._labels import LabelRegistry
-from labelgrove._parameters import byte_count, choice, flag, integer, real, seed_from
+from labelgrove._parameters import byte_count, choice, flag, integer, number_from, real, seed_from
 from labelgrove.metrics import inverse_propensity
 from labelgrove.metrics._propensity import FEWEST_EXAMPLES
 from labelgrove.models.engine._records import SavedOptions, word_for, words_of
@@ -336,8 +336,7 @@ def check_class_weight(class_weight: Any) -> None:
             "labels to numbers, or None"
         )
     for label, weight in class_weight.items():
-        number = isinstance(weight, (int, float, np.number)) and not isinstance(weight, bool)
-        if not number or not 0 < weight < 1e6:
+        if not 0 < number_from(weight) < 1e6:
             raise ParameterError(
                 f"class_weight[{label!r}]={weight!r}: expected a number above 0 and below 1e6"
             )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy.typing as npt
 from labelgrove import _core
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._names import Names
-from labelgrove._parameters import flag, integer, real, seed_from, thread_count
+from labelgrove._parameters import flag, integer, number_from, real, seed_from, thread_count
 from labelgrove._validation import check_rows
 from labelgrove.trees._embeddings import MANY_COLUMNS, without_empty_columns
 from labelgrove.trees._frequencies import Frequencies, as_frequencies, as_labels
@@ -267,13 +266,9 @@ def as_lambda(interpolation: float, lambda_prime: float | None) -> float:
     """
     if lambda_prime is None:
         return real("interpolation", interpolation, 0.0, 2.0)
-    if (
-        isinstance(lambda_prime, bool)
-        or not isinstance(lambda_prime, Real)
-        or not lambda_prime >= 0
-    ):
+    odds = number_from(lambda_prime)
+    if not odds >= 0:
         raise ParameterError(f"lambda_prime={lambda_prime!r}: expected a number of at least 0")
-    odds = float(lambda_prime)
     return 2.0 if math.isinf(odds) else 2.0 * (odds / (1.0 + odds))
 
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._names import Names, as_names, as_vector, check_savable
+from labelgrove._parameters import integer
 from labelgrove.trees._graphs import read_networkx, write_dot, write_networkx
 from labelgrove.trees._plot import plot_tree
 from labelgrove.trees._structure import (
@@ -147,8 +148,7 @@ class LabelTree:
 
     def children(self, node: int) -> list[int]:
         """Return the children of a node, in ascending order; an empty list for a leaf."""
-        if not 0 <= node < self.n_nodes:
-            raise ParameterError(f"node is {node}; expected 0 to {self.n_nodes - 1}")
+        node = integer("node", node, 0, self.n_nodes - 1)
         starts, children = self._children
         below: list[int] = children[starts[node] : starts[node + 1]].tolist()
         return below
