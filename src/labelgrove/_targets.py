@@ -76,6 +76,12 @@ class Targets:
         names: list[Any] = self.names[self.codes[self.indptr[i] : self.indptr[i + 1]]].tolist()
         return names
 
+    def as_indicator(self, n_columns: int) -> Targets:
+        """Return collections of columns as an indicator."""
+        row_of = np.repeat(np.arange(self.n_rows), np.diff(self.indptr))
+        columns = self.labels.astype(np.int64)
+        return _indicator(self.indptr, columns[np.lexsort((columns, row_of))], n_columns)
+
     def place_of(self, code: int) -> str:
         """Name the row in which a label first occurs."""
         return place_in_rows(self.indptr)(int(np.argmax(self.codes == code)))

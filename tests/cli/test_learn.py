@@ -180,8 +180,9 @@ def test_a_batch_model_goes_on_online(
         )
 
 
-def test_a_text_model_of_numbered_labels(run: Any, tmp_path: Path) -> None:
-    clf = labelgrove.TextClassifier().fit(["rice dough", "oak tree"] * 10, [[1], [2]] * 10)
+@pytest.mark.parametrize("labels", [[[1], [2]] * 10, np.eye(3)[[1, 2] * 10]])
+def test_a_text_model_of_numbered_labels(run: Any, tmp_path: Path, labels: Any) -> None:
+    clf = labelgrove.TextClassifier().fit(["rice dough", "oak tree"] * 10, labels)
     clf.save(tmp_path / "m.lg")
     data = tmp_path / "d.jsonl"
     data.write_text('{"text": "rice", "labels": [1]}\n{"text": "oak", "labels": ["2"]}\n' * 10)

@@ -256,3 +256,17 @@ def test_another_seed_makes_other_choices(kind: dict[str, Any]) -> None:
         for seed in (1, 2**64 - 1)
     )
     assert not same_answers(one, other, X)
+
+
+def test_columns_of_the_matrix_learnt_may_be_listed() -> None:
+    X, Y = np.eye(3), np.array([[0, 1, 1], [1, 0, 0], [0, 0, 0]])
+    listed, given = [[2, 1], [0], []], OnlinePLTClassifier().fit(X, Y)
+    clf = OnlinePLTClassifier().fit(X, Y).partial_fit(X, listed)
+    assert clf.fingerprint() == given.partial_fit(X, Y).fingerprint()
+    for label in (3, -1):
+        with pytest.raises(DataError, match=f"row 1: found the label {label}; expected a column"):
+            clf.partial_fit(X, [[2], [label], []])
+    with pytest.raises(DataError, match="multilabel targets, but the model has learnt indicator"):
+        clf.partial_fit(X, [["a"], [], []])
+    with pytest.raises(DataError, match="indicator targets, but the model has learnt multilabel"):
+        OnlinePLTClassifier().fit(X, listed).partial_fit(X, Y)

@@ -202,7 +202,7 @@ def take(
             raise DataError(f"y: {targets.kind} targets; expected {expected} ones")
         require_same_length(rows, targets.n_rows)
         if learned is not None:
-            learned.require_same_kind(targets)
+            targets = learned.of_same_kind(targets)
         weights = check_weights(sample_weight, rows.n_rows, most=model._most_weight, some=some)
         announced = None if classes is None else _announced(classes, targets, learned)
         indptr, ids, fresh, n_announced = into.labels.foresee(targets, announced)

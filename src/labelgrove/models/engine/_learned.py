@@ -262,10 +262,26 @@ class Learned(Generic[OptionsT_co, EngineT_co]):
         rows = suitable_rows(X, self.features, self.n_features, normalize=normalize)
         return rows.without_zeros()
 
-    def require_same_kind(self, targets: Targets) -> None:
-        """Refuse targets whose kind differs from the learnt targets."""
-        if targets.kind != self.kind:
+    def of_same_kind(self, targets: Targets) -> Targets:
+        """Return targets of the kind learnt; numbers of columns, as files hold, are an indicator.
+
+        Raises
+        ------
+        DataError
+            If the targets are of another kind, or a number is not that of a column.
+        """
+        if targets.kind == self.kind:
+            return targets
+        numbers = targets.label_type != "str" and targets.kind == "multilabel"
+        if self.kind != "indicator" or not numbers:
             raise DataError(f"y: {targets.kind} targets, but the model has learnt {self.kind} ones")
+        for code, label in enumerate(targets.names.tolist()):
+            if not 0 <= label < self.n_columns:
+                raise DataError(
+                    f"{targets.place_of(code)}: found the label {label}; expected a column of "
+                    f"the 0/1 matrix that the model has learnt, 0 to {self.n_columns - 1}"
+                )
+        return targets.as_indicator(self.n_columns)
 
     def remove_labels(self, labels: Iterable[Any]) -> None:
         """Never predict these labels again; change nothing if one of them is not known."""

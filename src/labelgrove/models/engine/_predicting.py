@@ -200,7 +200,7 @@ def right_among_best(
     DataError
         If the kind of the targets differs from the learnt targets, or their number from the rows.
     """
-    learned.require_same_kind(targets)
+    targets = learned.of_same_kind(targets)
     require_same_length(rows, targets.n_rows)
     best = top_k(learned, rows, k, n_jobs)[0]
     indptr, ids = learned.labels.ids_for(targets, add=False)

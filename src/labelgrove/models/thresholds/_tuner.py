@@ -224,7 +224,7 @@ def show_examples(tuning: HeldOutTuning, model: LabelClassifier, X: Any, y: Any)
     targets = parse_targets(y)
     with model._guard.reading():
         learned = known(model._learned)
-        learned.require_same_kind(targets)
+        targets = learned.of_same_kind(targets)
         n_rows = n_rows_of(X)
         if n_rows != targets.n_rows:
             raise DataError(
