@@ -151,6 +151,21 @@ def test_stats_of_searches(run: Any, texts: Path, tmp_path: Path) -> None:
     assert "1 × 40" in shown
 
 
+def test_stats_leave_out_labels_that_the_tree_lacks(run: Any, texts: Path, tmp_path: Path) -> None:
+    flat, more = tmp_path / "flat.json", tmp_path / "more.jsonl"
+    run("tree", "build", texts, "--kind", "flat", "-o", flat)
+    before = json.loads(run("tree", "stats", flat, "--data", texts, "--json").stdout)
+    more.write_text(
+        '{"text": "new", "labels": ["unheard-of"]}\n' + texts.read_text("utf-8"), encoding="utf-8"
+    )
+    found = run("tree", "stats", flat, "--data", more, "--json")
+    assert json.loads(found.stdout) == before
+    assert "ignoring 1 label that the tree lacks, first 'unheard-of'" in found.stderr
+    write_jsonl(more, [{"text": "new", "labels": ["unheard-of"]}])
+    refused = run("tree", "stats", flat, "--data", more, status=1).stderr
+    assert "the tree has none of the labels in this file" in refused
+
+
 @pytest.mark.parametrize("suffix", [".svg", ".png"])
 def test_plot_draws_a_picture(run: Any, tmp_path: Path, suffix: str) -> None:
     pytest.importorskip("matplotlib")
@@ -172,6 +187,13 @@ def test_failures_are_one_sentence(run: Any, texts: Path, tmp_path: Path) -> Non
         ([*build, "--kind", "flat", "--set", "arity=2"], "--set arity: no such parameter"),
         ([*build[:3], "-o", "-", "--json"], "--json: expected a file for -o"),
         ([*build[:3], "-o", texts], "would overwrite"),
+        (
+            [*build, "--kind", "fano", "--embeddings", "cooccurrence"],
+            "--embeddings cooccurrence: a",
+        ),
+        ([*build, "--fano-frequencies", "all"], "does not use this; expected --kind interpolated"),
+        ([*build, "--kind", "skos", "--limit", "5"], "--kind skos: reads a thesaurus; expected"),
+        (["tree", "stats", texts, "--limit", "5"], "expected --data as well with --limit"),
         (["tree", "show", tmp_path / "none.json"], "no such file"),
         (["tree", "show", texts], "tree"),
     ):

@@ -15,6 +15,7 @@ import labelgrove
 from labelgrove._errors import DataError, FileFormatError, ParameterError
 from labelgrove._names import integer_in, on_one_line
 from labelgrove.cli._options import AS_FOUND, Reading, settable
+from labelgrove.cli.streams._console import say_warning
 from labelgrove.cli.streams._numbers import count, counted
 from labelgrove.cli.streams._source import Source, joined
 from labelgrove.data import Examples
@@ -161,6 +162,9 @@ def _interpolated(given: Given, parameters: Parameters) -> LabelTree:
     )
 
 
+#: Kinds of trees that cluster the embeddings of labels.
+CLUSTERED = ("kmeans", "interpolated", "cost")
+
 #: The builders that ``labelgrove tree build --kind`` knows.
 BUILDERS: dict[str, Builder] = {
     "kmeans": Builder(
@@ -230,9 +234,20 @@ def figures(tree: LabelTree, searches: Given | None = None) -> dict[str, Any]:
     Y, names = searches.indicator
     if names.dtype.kind not in "iu":
         tree = with_string_labels(tree)
+    leaves = set(tree.leaf_labels.tolist())
+    known = np.fromiter((name in leaves for name in names.tolist()), bool, len(names))
+    if not known.any():
+        raise DataError(f"{searches.path}: the tree has none of the labels in this file")
+    if not known.all():
+        unknown = names[~known].tolist()
+        say_warning(
+            f"{searches.path}: ignoring {counted(len(unknown), 'label')} that the tree lacks, "
+            f"first {unknown[0]!r:.80}"
+        )
+        Y, names = Y.tocsc()[:, known].tocsr(), names[known]
     cost = search_cost(tree, Y, labels=names)
     return {
-        **dataclasses.asdict(tree.statistics(searches.frequencies, names)),
+        **dataclasses.asdict(tree.statistics(label_frequencies(Y), names)),
         "expected_blocks": cost.blocks,
         "expected_classifiers": cost.classifiers,
         "expected_cost": cost.cost,

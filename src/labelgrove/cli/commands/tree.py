@@ -28,6 +28,7 @@ from labelgrove.cli._options import (
 )
 from labelgrove.cli._trees import (
     BUILDERS,
+    CLUSTERED,
     Given,
     as_pairs,
     figures,
@@ -110,6 +111,20 @@ def build(
         )
     if json and output == "-":
         raise ParameterError("--json: expected a file for -o, since -o - prints the tree itself")
+    for option, value, default, kinds in (
+        ("--embeddings", embeddings, "pifa", CLUSTERED),
+        ("--fano-frequencies", fano_frequencies, "marginal", ("interpolated",)),
+    ):
+        if value != default and kind not in kinds:
+            raise ParameterError(
+                f"{option} {value}: a tree of kind {kind} does not use this; expected --kind "
+                f"{' or '.join(kinds)}"
+            )
+    if builder.reads != "examples" and (limit is not None or reading != AS_FOUND):
+        raise ParameterError(
+            f"--kind {kind}: reads {builder.reads}; expected neither --limit nor options that say "
+            "how to read examples"
+        )
     chosen = parse_settings(settings or [], builder.settable, TEXT_SETTINGS, _RESERVED)
     taken = inspect.signature(builder.function).parameters
     options = {"n_jobs": jobs, "random_state": seed}
@@ -200,6 +215,10 @@ def stats(
     json: JsonOption = False,
 ) -> None:
     """Show the size, depth and balance of TREE, and with --data its search cost."""
+    if data is None and (limit is not None or reading != AS_FOUND):
+        raise ParameterError(
+            "expected --data as well with --limit and options that say how to read"
+        )
     found = read_tree(tree)
     searches = None if data is None else Given(data, reading=reading, limit=limit)
     facts = {"tree": tree, **figures(found, searches)}
