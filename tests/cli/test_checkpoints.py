@@ -400,3 +400,11 @@ def test_files_are_found_among_words_with_an_equals_sign(tmp_path: Path) -> None
         (folder / name).touch()
     words = [str(folder / "m.lg"), ["tree=" + str(folder / "t.json")], str(folder / "u=2.tsv"), 3]
     assert [path.name for path in _checkpoints._files_among(words)] == ["m.lg", "t.json", "u=2.tsv"]
+
+
+def test_an_algorithm_that_learns_all_at_once_has_none(run: Run, tmp_path: Path) -> None:
+    data = tmp_path / "d.jsonl"
+    data.write_text('{"text": "red", "labels": ["a"]}\n' * 3)
+    words = ("train", data, "-o", tmp_path / "m.lg", "--algorithm", "plt", "--checkpoint")
+    assert "--checkpoint 1: plt learns all examples at once" in run(*words, "1", status=1).stderr
+    run(*words, "0")

@@ -142,7 +142,7 @@ def learn_from(
     record : StreamRecord, optional
         Records the course of learning; every example is then predicted.
     """
-    if not hasattr(model, "partial_fit") or _begins_at_once(model):
+    if not learns_by_and_by(model):
         return _fit_from(model, source)
     source.check_passes(passes)
     state = Learning(model)
@@ -281,9 +281,10 @@ def _require_ids(dataset: Dataset, vocabulary: Vocabulary | None) -> None:
             )
 
 
-def _begins_at_once(model: Model) -> bool:
-    """Whether an incremental model learns its first examples better all at once."""
-    return hasattr(model, "fit_progress") and not hasattr(model, "n_classes_")
+def learns_by_and_by(model: Model) -> bool:
+    """Whether a model learns its next examples one at a time; some begin better all at once."""
+    begins_at_once = hasattr(model, "fit_progress") and not hasattr(model, "n_classes_")
+    return hasattr(model, "partial_fit") and not begins_at_once
 
 
 def learn_batch(state: Learning, batch: Examples, X: Any, path: str, *, predict: bool) -> None:

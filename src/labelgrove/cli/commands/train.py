@@ -17,6 +17,7 @@ from labelgrove.cli._learning import (
     finish_learning,
     learn_from,
     learn_in_pieces,
+    learns_by_and_by,
     new_record,
     report_learning,
     write_record,
@@ -189,6 +190,11 @@ def train(
             )
             given = [*given, *more]
         model = make(algorithm, given)
+        if checkpoint not in (CHECKPOINT, 0) and not learns_by_and_by(model):
+            raise ParameterError(
+                f"--checkpoint {checkpoint:g}: {algorithm} learns all examples at once; expected "
+                "an algorithm that learns one at a time"
+            )
         if in_pieces:
             learning = learn_in_pieces(model, data, output, memory=memory, dask=dask)
             report_learning(learning, output, as_json=json)
