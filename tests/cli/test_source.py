@@ -4,6 +4,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import get_ident
 from types import SimpleNamespace
@@ -178,3 +179,21 @@ def test_a_pipe_is_read_only_once(tmp_path: Path) -> None:
             chosen_algorithm(source, lambda *_: None, 10, 0)
         assert sum(chunk.n_rows for chunk in source.chunks()) == 2
     writer.join()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows does not tell whether a pipe is empty")
+def test_a_pipe_that_has_no_more_for_now_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken, given = os.pipe()
+    line = b'{"text": "red", "labels": ["a"]}\n'
+    with os.fdopen(taken, "rb") as pipe, ThreadPoolExecutor(1) as thread:
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=pipe))
+        try:
+            os.write(given, line)
+            with thread.submit(Source, "-").result(20) as source:
+                chunks = source.chunks()
+                for number in (1, 2, 3):
+                    chunk = thread.submit(next, chunks).result(20)
+                    assert len(chunk.lines) == number
+                    os.write(given, line * (number + 1))
+        finally:
+            os.close(given)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,13 +68,18 @@ class Piece:
 
 
 def rechunk(
-    pieces: Iterator[Piece], chunk_size: int, max_entries: int, width: int | None
+    pieces: Iterator[Piece],
+    chunk_size: int,
+    max_entries: int,
+    width: int | None,
+    is_dry: Callable[[], bool] = bool,
 ) -> Iterator[Examples]:
     """Regroup pieces into chunks, whose boundaries depend on the rows alone.
 
     A chunk ends at `chunk_size` rows, or before the row that would take it beyond `max_entries`
     features and labels; a single row that exceeds this is a chunk of its own. `width` is the
-    declared number of features; None lets the chunks widen as larger ids appear.
+    declared number of features; None lets the chunks widen as larger ids appear. A chunk also ends
+    if the pieces run dry: more may take long to come.
     """
     held: list[Piece] = []
     rows = entries = seen_width = 0
@@ -92,7 +97,8 @@ def rechunk(
                 rows += take
                 start += take
                 entries += int(total[start - 1]) - before
-            if rows == chunk_size or start < piece.n_rows:
+            ended = start == piece.n_rows and is_dry()
+            if rows == chunk_size or start < piece.n_rows or ended:
                 seen_width = max(seen_width, _width(held))
                 yield join(held, seen_width if width is None else width)
                 held, rows, entries = [], 0, 0

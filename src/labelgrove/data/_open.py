@@ -6,6 +6,7 @@ import bz2
 import errno
 import lzma
 import os
+import select
 import stat
 import sys
 import zlib
@@ -40,6 +41,20 @@ class Meter:
     def __init__(self) -> None:
         self._total = 0
         self._read = 0
+        self._pipe: BinaryIO | None = None
+
+    def watch(self, stream: BinaryIO) -> None:
+        """Tell of this stream whether it has run dry."""
+        self._pipe = stream
+
+    def is_dry(self) -> bool:
+        """Whether the next read of a pipe would wait; never so for a file."""
+        if self._pipe is None:
+            return False
+        try:
+            return not select.select([self._pipe], [], [], 0)[0]
+        except (OSError, ValueError, TypeError):  # not a pipe, or none that can be asked
+            return False
 
     def expect(self, stream: BinaryIO) -> None:
         """Add the size of a file to the total; a pipe has none."""
@@ -83,6 +98,8 @@ def open_pieces(path: str, resources: ExitStack, meter: Meter | None = None) -> 
     meter = Meter() if meter is None else meter
     if path != "-":
         meter.expect(stream)
+    if meter.share is None:
+        meter.watch(stream)
     raw = _raw_pieces(stream)
     head = b""
     for piece in raw:

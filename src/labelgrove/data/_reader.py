@@ -94,7 +94,7 @@ class ExampleReader:
         self._resources = resources
         self._meter = meter
         self._chunks: Iterator[Examples] | None = rechunk(
-            contents.pieces, chunk_size, max_chunk_nnz, contents.declared_features
+            contents.pieces, chunk_size, max_chunk_nnz, contents.declared_features, meter.is_dry
         )
 
     def __iter__(self) -> Iterator[Examples]:
@@ -166,8 +166,8 @@ def open_examples(
         The columns or keys that hold text and labels, in formats that name them: csv, tsv, jsonl,
         parquet, arrow and data sets.
     chunk_size : int
-        Number of rows in a chunk; only the last chunk, and those cut by `max_chunk_nnz`, have
-        fewer.
+        Number of rows in a chunk; only the last chunk, those cut by `max_chunk_nnz`, and those
+        after which a pipe has no more for now, have fewer.
     max_chunk_nnz : int
         Maximum number of features and labels in a chunk (of a text, each block of eight characters
         counts as one feature); a row that exceeds it is a chunk of its own.

@@ -128,7 +128,7 @@ def format_from_content(
     """
     if not labels_required:
         return _unlabelled_format(source, text_expected)
-    found = _looks_like(source.peek(_HEAD_BYTES))
+    found = _looks_like(source.peek(_HEAD_BYTES, _is_settled))
     if found is None:
         raise FileFormatError(
             source.path,
@@ -151,6 +151,11 @@ def _looks_like(head: bytes) -> str | None:
     if first.lstrip().startswith((b"{", b"[")):
         return "jsonl"
     return _labelled(lines, first) or _numbers_in([first])
+
+
+def _is_settled(head: bytes) -> bool:
+    """Return whether no later line can change the format, since a pipe may be slow."""
+    return has_line(head) and _looks_like(head) in {"jsonl", "fasttext"}
 
 
 def _unlabelled_format(source: LineSource, text_expected: bool | None) -> str:
