@@ -238,6 +238,25 @@ def test_another_ending(tmp_path: Path) -> None:
         read_vocabulary(written(tmp_path, "a.xls", ""))
 
 
+def test_names_without_a_language_are_in_the_one_wanted(tmp_path: Path) -> None:
+    plain = read_vocabulary(written(tmp_path, "a.tsv", "1\tkissat\n2\tkoirat\n"), "fi")
+    assert [plain.names(label) for label in (1, 2)] == [("kissat",), ("koirat",)]
+    columns = "id,label,label_fi,label_sv\n1,cats,kissat,\n2,dogs,,\n3,,,hästar\n"
+    mixed = read_vocabulary(written(tmp_path, "a.csv", columns), "fi")
+    assert [mixed.names(label) for label in (1, 2, 3)] == [("kissat",), ("dogs",), ()]
+    assert mixed.name(3) == "hästar"
+
+
+def test_a_language_of_no_name_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.csv", "id,label_en,label_fi\n1,cats,kissat\n2,,\n")
+    assert read_vocabulary(path, ["sv", "fi"]).name(1) == "kissat"
+    with pytest.raises(
+        ParameterError, match=r"a\.csv has no names in 'FI', 'sv'; expected one of 'en', 'fi'$"
+    ):
+        read_vocabulary(path, ["FI", "sv"])
+    assert len(read_vocabulary(written(tmp_path, "b.csv", "id\n1\n"), "fi")) == 1
+
+
 @pytest.mark.parametrize("language", [5, ["fi", 5]])
 def test_languages_are_strings(tmp_path: Path, language: Any) -> None:
     path = written(tmp_path, "a.tsv", "1\tcats\n")

@@ -52,7 +52,9 @@ def read_vocabulary(
     path : str or os.PathLike
     language : str or iterable of str, optional
         Languages in which to show labels, in order of preference, such as "fi". Names in other
-        languages are dropped, unless a label has none in these. By default all are kept.
+        languages are dropped, unless a label has none in these. If the file states no language for
+        a name, as in TSV, it counts as one of these where a label has no other. By default all
+        names are kept.
 
     Returns
     -------
@@ -66,7 +68,8 @@ def read_vocabulary(
         If a line is malformed, an id occurs twice, there are no concepts, or an IRI is relative
         and the file names no base.
     ParameterError
-        If the extension of the file is unknown, or a language is not a string.
+        If the extension of the file is unknown, a language is not a string, or no label has a name
+        in any of the languages.
     MissingDependencyError
         If the format is SKOS and rdflib is not installed.
 
@@ -102,16 +105,22 @@ def read_vocabulary(
         concepts.append(_in(languages, concept) if languages else concept)
     if not concepts:
         raise FileFormatError(name, None, "holds no concepts; expected at least one")
-    return Vocabulary(concepts, languages)
+    there = Vocabulary(concepts).named_in
+    wanted = (*languages, "") if languages and "" in there else languages
+    if wanted and there and not set(wanted) & set(there):
+        asked, found = (", ".join(map(shown, names)) for names in (languages, sorted(there)))
+        raise ParameterError(f"language: {name} has no names in {asked}; expected one of {found}")
+    return Vocabulary(concepts, wanted)
 
 
-def _in(languages: Iterable[str], concept: Concept) -> Concept:
-    """Keep only the names in these languages, or all if there are none in them."""
-    preferred = {name: concept.preferred[name] for name in languages if name in concept.preferred}
-    others = {name: concept.alternative[name] for name in languages if name in concept.alternative}
-    if not preferred and not others:
-        return concept
-    return Concept(concept.id, preferred, others, concept.notation, concept.broader)
+def _in(languages: tuple[str, ...], concept: Concept) -> Concept:
+    """Keep only the names in these languages, or in no stated one, or all if there are neither."""
+    for kept in (languages, ("",)):
+        preferred = {name: concept.preferred[name] for name in kept if name in concept.preferred}
+        others = {name: concept.alternative[name] for name in kept if name in concept.alternative}
+        if preferred or others:
+            return Concept(concept.id, preferred, others, concept.notation, concept.broader)
+    return concept
 
 
 def _lines(path: str) -> Iterator[tuple[int, str]]:
