@@ -115,6 +115,8 @@ GOOD = "text,label\na,x\nb,y\n"
         ('text\tlabel\n"a\tx\nthe "b"\ty\n', 2, "not TSV (a tab expected after '\"')"),
         ('text;label\n"a" b;x\n', 2, "not CSV (';' expected after '\"')"),
         ('text\tlabel\n"a\tx\nb 5"\ty\n', 2, "ends in line 3, and each line up to there could"),
+        (GOOD + 'c, "x;y"\n', 4, "labels begin with a blank and a double quote; expected quotes"),
+        (GOOD + 'c, "x, y"\n', 4, "one for each column (expected quotes around a field to begin"),
         (GOOD.encode() + b"\xff,x\n", 4, "byte 1 of the line is not UTF-8"),
     ],
 )

@@ -23,6 +23,8 @@ from labelgrove.data._text_rows import Collected
 #: Separators of columns by format, in order of preference.
 DELIMITERS = {"csv": ",;\t", "tsv": "\t"}
 
+_QUOTES = "expected quotes around a field to begin right after the separator"
+
 T = TypeVar("T")
 
 
@@ -35,7 +37,8 @@ def read_csv(
     ------
     FileFormatError
         If the first line does not name the columns; while reading, at a row with more or fewer
-        fields than columns, at unmatched quotes, or, in TSV, at quotes that merge several rows.
+        fields than columns, at unmatched quotes, at blanks before quoted labels, or, in TSV, at
+        quotes that merge several rows.
     """
     # Python limits fields to 128 KiB, for the whole process; texts may be longer.
     csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE_BYTES))
@@ -133,8 +136,10 @@ def _pieces(
             if not fields:
                 continue
             if len(fields) != len(names):
+                late = f" ({_QUOTES})" if any(map(_is_quoted_late, fields)) else ""
                 raise RowError(
                     f"the row has {len(fields)} fields; expected {len(names)}, one for each column"
+                    + late
                 )
             if len(taken) > 1 and delimiter == "\t" and _are_rows(taken, len(names)):
                 raise RowError(
@@ -143,6 +148,8 @@ def _pieces(
                     "to be in double quotes, with those inside doubled"
                 )
             row = dict(zip(names, fields, strict=True))
+            if any(_is_quoted_late(row[name]) for name in labels):
+                raise RowError(f"labels begin with a blank and a double quote; {_QUOTES}")
             rows.add(labels_of(row, labels, separator), text_of(row, text), line)
         except (RowError, csv.Error, FileFormatError) as error:
             yield rows.take()
@@ -153,6 +160,11 @@ def _pieces(
         if rows.is_full:
             yield rows.take()
     yield rows.take()
+
+
+def _is_quoted_late(field: str) -> bool:
+    """Return whether blanks made an opening quote, after a separator, part of the field."""
+    return field[:1] == " " and field.lstrip(" ")[:1] == '"'
 
 
 def _noted(lines: Iterator[str], taken: list[str]) -> Iterator[str]:
