@@ -26,3 +26,33 @@ def test_more_columns_than_there_are_ids_are_refused(container: Any) -> None:
     assert check_rows(container((1, 2**31 - 1))).n_features == 2**31 - 1
     with pytest.raises(DataError, match="X has 2147483648 columns: expected at most 2147483647"):
         check_rows(container((1, 2**31)))
+
+
+class Table:
+    """A table like Arrow's, whose `columns` are not names."""
+
+    column_names = ("a", "b")
+    columns = ([1.0, 2.0], ["x", "y"])
+    shape = (2, 2)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.array(self.columns, object).T.astype(dtype or object)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.columns[self.column_names.index(name)]
+
+
+class Unread:
+    """A table like a lazy frame of polars: it knows its names only."""
+
+    columns = ("a", "b")
+
+    def __getitem__(self, name: str) -> Any:
+        raise TypeError("not subscriptable")
+
+
+def test_a_column_without_numbers_is_named() -> None:
+    with pytest.raises(DataError, match=r"X: column 'b': could not convert .*; expected numbers"):
+        check_rows(Table())
+    with pytest.raises(DataError, match=r"^X is of type Unread: expected an array"):
+        check_rows(Unread())

@@ -351,9 +351,13 @@ def _checked_array(X: Any) -> Any:
 
 def _require_number_columns(X: Any) -> None:
     """Raise an error that names the first column of a data frame that does not hold numbers."""
-    for name in getattr(X, "columns", ()):
+    for name in getattr(X, "column_names", getattr(X, "columns", ())):  # Arrow's are the first
         try:
-            np.asarray(X[name], np.float64)
+            column = X[name]
+        except (TypeError, LookupError):  # such as polars.LazyFrame, which holds no columns yet
+            return
+        try:
+            np.asarray(column, np.float64)
         except (TypeError, ValueError) as error:
             raise _NotNumbers(f"X: column {name!r}: {error}; expected numbers") from error
 
