@@ -134,6 +134,8 @@ def label_ids(labels: npt.ArrayLike, n_labels: int) -> IntArray:
 
 def check_ks(ks: Iterable[int]) -> list[int]:
     """Return the distinct numbers of places in increasing order, after checking them."""
+    if not isinstance(ks, Iterable):
+        raise ParameterError(f"ks={ks!r}: expected several numbers of places, such as [1, 3, 5]")
     places = sorted({integer("k", k, 1) for k in ks})
     if not places:
         raise ParameterError("ks is empty: expected at least one number of places")

@@ -25,6 +25,12 @@ MISSING = np.uint32(0xFFFFFFFF)
 KINDS = ("multiclass", "multilabel", "indicator")
 """Kinds of targets."""
 
+_FORMS = {
+    "multiclass": "one label per row",
+    "multilabel": "a collection of labels per row",
+    "indicator": "a 0/1 matrix with a column per label",
+}
+
 Arrays = dict[str, npt.NDArray[Any]]
 Pointers = npt.NDArray[np.int64]
 Ids = npt.NDArray[np.uint32]
@@ -274,7 +280,10 @@ class Learned(Generic[OptionsT_co, EngineT_co]):
             return targets
         numbers = targets.label_type != "str" and targets.kind == "multilabel"
         if self.kind != "indicator" or not numbers:
-            raise DataError(f"y: {targets.kind} targets, but the model has learnt {self.kind} ones")
+            raise DataError(
+                f"y: {targets.kind} targets, but the model has learnt {self.kind} ones; expected "
+                f"{_FORMS[self.kind]}"
+            )
         for code, label in enumerate(targets.names.tolist()):
             if not 0 <= label < self.n_columns:
                 raise DataError(
