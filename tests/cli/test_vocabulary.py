@@ -64,6 +64,19 @@ def test_names_are_learnt_where_that_is_asked_for(run: Any, named: Path, texts: 
     assert "--language fi: expected --vocabulary as well" in failed.stderr
 
 
+@pytest.mark.parametrize("names", [(), ("--learn-names", "all"), ("--learn-names", "met")])
+def test_a_vocabulary_of_other_labels_is_reported(
+    run: Any, named: Path, texts: Path, tmp_path: Path, names: tuple[str, ...]
+) -> None:
+    (tmp_path / "uris.tsv").write_text("<http://a/topic-01>\tone\n<http://a/topic-02>\ttwo\n")
+    train = ("train", texts, "-o", named, *names, "--vocabulary")
+    warned = run(*train, tmp_path / "uris.tsv").stderr
+    assert "warning: the vocabulary names none of the labels learnt, such as 'topic-00'" in warned
+    assert "its ids are such as 'http://a/topic-01'" in warned
+    (tmp_path / "few.tsv").write_text("topic-01\tone\n")
+    assert "warning" not in run(*train, tmp_path / "few.tsv").stderr
+
+
 def test_names_in_the_files_of_a_folder_become_ids(run: Any, tmp_path: Path) -> None:
     """Annif's NAME.key holds names, in any language of the vocabulary."""
     folder = tmp_path / "texts"

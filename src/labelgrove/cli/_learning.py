@@ -419,6 +419,7 @@ def report_learning(
         show_pairs(_for_people(learning, path, known_before))
     if not known_before:
         _warn_of_joined_labels(learning)
+    _warn_of_other_names(learning)
     if learning.stopped:
         say_error(
             f"stopped by Ctrl-C after {_numbers.counted(learning.examples, 'example')}; "
@@ -440,6 +441,22 @@ def _warn_of_joined_labels(learning: Learning) -> None:
                 f"if these are several labels, give --label-separator {separator!r}"
             )
             return
+
+
+def _warn_of_other_names(learning: Learning) -> None:
+    """Warn if the vocabulary holds no label of any example, perhaps as its ids are other ones."""
+    model = learning.model
+    vocabulary = model.vocabulary_
+    if vocabulary is None:
+        return
+    own = 1 if getattr(model, "names", None) else 0  # the names that it has learnt count as one
+    labels = list(zip(model.classes_.tolist(), model.label_counts_.tolist(), strict=True))
+    others = [label for label, _ in labels if label not in vocabulary]
+    if others and not any(count > own for label, count in labels if label in vocabulary):
+        say_warning(
+            f"the vocabulary names none of the labels learnt, such as {others[0]!r:.80}; its ids "
+            f"are such as {next(iter(vocabulary))!r:.80}"
+        )
 
 
 def _for_programs(learning: Learning, path: str, known_before: int) -> dict[str, object]:
