@@ -258,27 +258,27 @@ def test_ctrl_c_saves_what_has_been_learnt(
 ) -> None:
     data, model = make_texts("long.jsonl", 1500), tmp_path / "m.lg"
     words = ("train", "-", "-o", model)
-    status, shown = interrupted(start, data.read_bytes(), "1,024", *words)
+    status, shown = interrupted(start, data.read_bytes(), "1,500", *words)
     assert status == 130
-    assert "stopped by Ctrl-C after 1,024 examples" in shown
+    assert "stopped by Ctrl-C after 1,500 examples" in shown
     assert f"is saved in {model}" in " ".join(shown.split())
     assert "Traceback" not in shown
     assert set(tmp_path.iterdir()) == {model, data}
-    run("train", data, "-o", tmp_path / "same.lg", "--limit", "1024")
+    run("train", data, "-o", tmp_path / "same.lg")
     assert model.read_bytes() == (tmp_path / "same.lg").read_bytes()
 
 
 def test_ctrl_c_while_learning_on(start: Start, make_texts: Any, text_model: Path) -> None:
     examples = make_texts("long.jsonl", 1500).read_bytes()
-    status, _ = interrupted(start, examples, "1,024", "learn", text_model, "-")
+    status, _ = interrupted(start, examples, "1,500", "learn", text_model, "-")
     assert status == 130
-    assert labelgrove.load(text_model).examples_seen_ == 400 + 1024
+    assert labelgrove.load(text_model).examples_seen_ == 400 + 1500
 
 
 def test_ctrl_c_before_anything_is_learnt(start: Start, text_model: Path) -> None:
     before = text_model.read_bytes()
-    example = b'{"text": "a b", "labels": ["c"]}\n'
-    status, shown = interrupted(start, example, "learning", "learn", text_model, "-")
+    begun = b'{"text": "a b", '
+    status, shown = interrupted(start, begun, "learning", "learn", text_model, "-")
     assert status == 130
     assert "stopped by Ctrl-C before anything was learnt" in shown
     assert text_model.read_bytes() == before
