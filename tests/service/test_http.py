@@ -631,7 +631,8 @@ def test_who_is_not_answered_when_the_service_ends_is_told(
         task.cancel()
         return await task
 
-    answer = asyncio.run(end())
+    with ThreadPoolExecutor(1) as thread:  # this thread may have a loop: a browser's
+        answer = thread.submit(asyncio.run, end()).result()
     assert answer.status_code == 503 and b"shutting down" in bytes(answer.body)
 
 
