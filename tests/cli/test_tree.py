@@ -193,7 +193,10 @@ def test_failures_are_one_sentence(run: Any, texts: Path, tmp_path: Path) -> Non
         ),
         ([*build, "--fano-frequencies", "all"], "does not use this; expected --kind interpolated"),
         ([*build, "--kind", "skos", "--limit", "5"], "--kind skos: reads a thesaurus; expected"),
-        (["tree", "stats", texts, "--limit", "5"], "expected --data as well with --limit"),
+        (
+            ["tree", "stats", texts, "--limit", "5"],
+            "--limit and options that say how to read examples require --data",
+        ),
         (["tree", "show", tmp_path / "none.json"], "no such file"),
         (["tree", "show", texts], "tree"),
     ):

@@ -13,6 +13,7 @@ from starlette.testclient import TestClient
 
 from labelgrove.client import Client
 from labelgrove.service import Service, Settings, create_app
+from labelgrove.service import _follow as follow
 from labelgrove.service._problems import DamagedLog, Problem
 from labelgrove.service._project import Project
 from service.kit import SMALL, examples
@@ -119,6 +120,28 @@ def test_a_replica_that_differs_is_found_out_again(
         replica._open.pop("demo").close()
     until(lambda: len(found) > 1)
     until(lambda: replica.held()[0].failure)
+    replica.close()
+
+
+def test_an_idle_leader_is_not_asked_for_events_that_are_known(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetched: list[int] = []
+    fetch = follow._fetch
+
+    def record(*asked: Any) -> Any:
+        found = fetch(*asked)
+        fetched.append(len(found.events))
+        return found
+
+    monkeypatch.setattr(follow, "_fetch", record)
+    replica = Service(tmp_path / "replica", leader=address)
+    replica.begin()
+    until(lambda: fetched[-3:] == [0, 0, 0])
+    with Client(address, "demo") as client:
+        client.learn(["one more"], [["owl"]], applied=True)
+    until(has_caught_up(replica, 2))
+    until(lambda: fetched[-3:] == [0, 0, 0])
     replica.close()
 
 

@@ -123,6 +123,11 @@ class Follower:
 
     def _copy(self, client: Client, project: Project) -> int:
         head = project.log.head
+        if self._compared.get(project.name) == head:
+            # The last event is only fetched again with a new one, since it may be large.
+            news = _fetch(client, head, 1)
+            if news.head == head and not news.events:
+                return 0
         found = _fetch(client, head - 1)
         [own] = project.log.read(head - 1, 1)
         rows = _rows(found.events)
@@ -159,8 +164,8 @@ def _check(project: Project, sequence: int, ours: str, theirs: str) -> None:
         )
 
 
-def _fetch(client: Client, after: int) -> Events:
-    content = client.content("GET", "/log", params={"after": max(0, after), "limit": _AT_ONCE})
+def _fetch(client: Client, after: int, most: int = _AT_ONCE) -> Events:
+    content = client.content("GET", "/log", params={"after": max(0, after), "limit": most})
     try:
         return msgspec.json.decode(content, type=Events)
     except msgspec.MsgspecError as error:

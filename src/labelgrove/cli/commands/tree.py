@@ -216,9 +216,7 @@ def stats(
 ) -> None:
     """Show the size, depth and balance of TREE, and with --data its search cost."""
     if data is None and (limit is not None or reading != AS_FOUND):
-        raise ParameterError(
-            "expected --data as well with --limit and options that say how to read"
-        )
+        raise ParameterError("--limit and options that say how to read examples require --data")
     found = read_tree(tree)
     searches = None if data is None else Given(data, reading=reading, limit=limit)
     facts = {"tree": tree, **figures(found, searches)}
