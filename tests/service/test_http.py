@@ -797,6 +797,51 @@ def test_projects_are_put_away_and_come_back(tmp_path: Path) -> None:
     service.close()
 
 
+def test_projects_put_away_are_listed_and_followed_without_opening_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = Service(tmp_path, memory=1)
+    opened: list[Path] = []
+
+    def open_project(*given: Any, **options: Any) -> Project:
+        opened.append(given[0])
+        return Project(*given, **options)
+
+    sent = {"examples": [{"text": text, "labels": labels} for text, labels in examples(30)]}
+    with TestClient(create_app(service), base_url="http://localhost") as client:
+
+        def learn(name: str) -> None:
+            client.post(f"/v1/projects/{name}/examples?wait=applied", json=sent)
+
+        for name in ("a", "b", "c"):
+            client.put(f"/v1/projects/{name}", json=msgspec.to_builtins(SMALL))
+            learn(name)
+        before = client.get("/v1/projects").json()
+        monkeypatch.setattr("labelgrove.service._service.Project", open_project)
+        assert client.get("/v1/projects").json() == before
+        assert client.get("/v1/projects/a/log?after=31").json() == {
+            "head": 31,
+            "events": [],
+            "fingerprints": {},
+        }
+        assert not opened
+        learn("a")
+        learn("b")
+        after = client.get("/v1/projects").json()["projects"]
+        changed = [
+            name["modification_time"] > was["modification_time"]
+            for name, was in zip(after, before["projects"], strict=True)
+        ]
+        assert changed == [True, True, False]
+        assert len(client.get("/v1/projects/a/log?after=31").json()["events"]) == 30
+        client.delete("/v1/projects/a")
+        client.put("/v1/projects/a", json=msgspec.to_builtins(SMALL) | {"name": "another"})
+        for name in ("a", "a", "b"):  # to the same number of events, and away
+            learn(name)
+        assert client.get("/v1/projects").json()["projects"][0]["name"] == "another"
+    service.close()
+
+
 def test_examples_are_taught_without_http_too(service: Service) -> None:
     texts, labels = zip(*examples(5), strict=True)
     assert service.teach("demo", texts, labels) == 6

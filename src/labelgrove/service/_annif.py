@@ -204,8 +204,17 @@ async def _about_all(call: Call) -> list[ProjectInfo]:
 
 
 def _look(call: Call, name: str) -> ProjectInfo:
+    """Describe a project; one that was put away is not opened if it was described before."""
+    seen = call.context.seen.get(name)
+    if seen is not None and seen[0] == call.service.head_put_away(name):
+        return seen[1]
     with call.service.using(name) as project:
-        return project_info(project)
+        head = project.log.head
+        is_applied = project.learner.sequence == head
+        info = project_info(project)
+        if is_applied:
+            call.context.seen[name] = head, info
+    return info
 
 
 def project_info(project: Project) -> ProjectInfo:

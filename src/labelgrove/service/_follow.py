@@ -109,7 +109,9 @@ class Follower:
         """Copy the new events of a project; return their number."""
         if name in self._service.damaged():
             return 0
-        client = self._client(name)
+        client, head = self._client(name), self._service.head_put_away(name)
+        if head is not None and self._is_idle(client, name, head):
+            return 0
         if not self._service.has(name):
             self._service.adopt(name, _rows(_fetch(client, 0).events))
         with self._service.using(name) as project:
@@ -123,11 +125,8 @@ class Follower:
 
     def _copy(self, client: Client, project: Project) -> int:
         head = project.log.head
-        if self._compared.get(project.name) == head:
-            # The last event is only fetched again with a new one, since it may be large.
-            news = _fetch(client, head, 1)
-            if news.head == head and not news.events:
-                return 0
+        if self._is_idle(client, project.name, head):
+            return 0
         found = _fetch(client, head - 1)
         [own] = project.log.read(head - 1, 1)
         rows = _rows(found.events)
@@ -148,6 +147,13 @@ class Follower:
                 _check(project, sequence, own_fingerprint, stats["fingerprint"])
                 self._compared[project.name] = head
         return len(fresh)
+
+    def _is_idle(self, client: Client, name: str, head: int) -> bool:
+        """Whether the logs have been compared up to `head`, and the leader has no new event."""
+        if self._compared.get(name) != head:
+            return False
+        news = _fetch(client, head, 1)  # without the last event, which may be large
+        return news.head == head and not news.events
 
     def _compare(self, project: Project, theirs: dict[int, str]) -> None:
         if theirs:

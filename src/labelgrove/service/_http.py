@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from http import HTTPStatus
 from ipaddress import ip_address
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
 
@@ -30,6 +30,9 @@ from labelgrove.service._events import sentence
 from labelgrove.service._problems import Problem, ShuttingDown
 from labelgrove.service._project import Project
 from labelgrove.service._service import Service
+
+if TYPE_CHECKING:
+    from labelgrove.service._annif import ProjectInfo
 
 _log = logging.getLogger("labelgrove.service")
 
@@ -124,6 +127,8 @@ class Context:
     awaited: Awaited
     opening: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
     renaming: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
+    # By project: what it was like at an event of its log.
+    seen: dict[str, tuple[int, ProjectInfo]] = field(default_factory=dict)
 
     async def entered(self, name: str) -> Project:
         """Enter a project; it stays in memory until it is left."""

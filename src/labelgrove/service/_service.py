@@ -88,6 +88,7 @@ class Service:
         self._users: dict[str, int] = {}
         self._damaged: dict[str, str] = {}
         self._unopened: dict[str, str] = {}
+        self._heads: dict[str, int] = {}  # of projects that were put away
         self._busy: set[str] = set()
         self._going: set[str] = set()  # being deleted
         self.tokens = Tokens(directory / "tokens.json")
@@ -236,6 +237,7 @@ class Service:
                     project.close()
                 self._damaged.pop(name, None)
                 self._unopened.pop(name, None)
+                self._heads.pop(name, None)
                 gone = folder.with_name(f".{name}.{secrets.token_hex(8)}")
                 folder.rename(gone)
         finally:
@@ -269,6 +271,14 @@ class Service:
             project = self._open[name] = self._open.pop(name)
             self._users[name] = self._users.get(name, 0) + 1
             return project
+
+    def head_put_away(self, name: str) -> int | None:
+        """Return the last event's number of a project that was put away for lack of memory.
+
+        None if the project is in memory, or has not been since the service started.
+        """
+        with self._changed:
+            return None if name in self._open else self._heads.get(name)
 
     def enter(self, name: str) -> Project:
         """Return a project, which stays in memory until `leave`."""
@@ -361,6 +371,7 @@ class Service:
                 if name in self._users or name in self._busy or name not in self._open:
                     continue
                 self._busy.add(name)
+                self._heads[name] = self._open[name].log.head
             try:
                 self._open.pop(name).close()
             finally:
