@@ -613,6 +613,17 @@ def test_a_request_that_offers_another_protocol_is_answered_in_http(
     assert not caplog.records
 
 
+def test_what_follows_a_request_that_ends_the_connection_is_ignored(address: str) -> None:
+    host, _, port = address.removeprefix("http://").partition(":")
+    ask = b"GET /health/live HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    with socket.create_connection((host, int(port)), timeout=20) as connection:
+        connection.sendall(ask + ask)
+        found = b""
+        while some := connection.recv(9999):
+            found += some
+    assert found.startswith(b"HTTP/1.1 200") and found.count(b"HTTP/1.1") == 1
+
+
 def test_who_is_not_answered_when_the_service_ends_is_told(
     client: TestClient, service: Service
 ) -> None:

@@ -127,7 +127,13 @@ class _Parser:
 
     def __init__(self, protocol: Protocol) -> None:
         self._protocol = protocol
-        self._inner = httptools.HttpRequestParser(protocol)
+        self._inner = self._another()
+
+    def _another(self) -> httptools.HttpRequestParser:
+        parser = httptools.HttpRequestParser(self._protocol)
+        # As uvicorn: whatever follows a request that ends the connection does not spoil its answer.
+        parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        return parser
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
@@ -141,7 +147,7 @@ class _Parser:
                 data = data[offer.args[0] :]
             else:
                 return
-            self._inner = httptools.HttpRequestParser(self._protocol)
+            self._inner = self._another()
             self._protocol.head_is_known = True
             self._inner.feed_data(self._protocol.framing())
             self._protocol.head_is_known = False
