@@ -29,7 +29,7 @@ from labelgrove.service._model import Learner
 from labelgrove.service._problems import DamagedLog, Problem
 from labelgrove.service._project import Project
 from labelgrove.service._snapshots import Snapshot
-from service.kit import SMALL, examples
+from service.kit import SMALL, additions, examples
 
 DEMO = "/v1/projects/demo"
 
@@ -829,6 +829,7 @@ def test_projects_put_away_are_listed_and_followed_without_opening_them(
             learn(name)
         before = client.get("/v1/projects").json()
         monkeypatch.setattr("labelgrove.service._service.Project", open_project)
+        monkeypatch.setattr("labelgrove.service._service.has_events", opened.append)
         assert client.get("/v1/projects").json() == before
         assert client.get("/v1/projects/a/log?after=31").json() == {
             "head": 31,
@@ -836,6 +837,7 @@ def test_projects_put_away_are_listed_and_followed_without_opening_them(
             "fingerprints": {},
         }
         assert not opened
+        monkeypatch.undo()
         learn("a")
         learn("b")
         after = client.get("/v1/projects").json()["projects"]
@@ -850,6 +852,30 @@ def test_projects_put_away_are_listed_and_followed_without_opening_them(
         for name in ("a", "a", "b"):  # to the same number of events, and away
             learn(name)
         assert client.get("/v1/projects").json()["projects"][0]["name"] == "another"
+    service.close()
+
+
+def test_what_waits_to_be_written_counts_when_a_project_is_put_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, close = Service(tmp_path, memory=1), Project.close
+
+    def close_late(project: Project) -> None:
+        project.log.append(additions(1))  # of a client that no longer waits for the answer
+        assert service.head_put_away(project.name) is None  # nobody can know yet
+        close(project)
+
+    for name in ("a", "b"):
+        service.create(name, SMALL)
+        service.teach(name, *zip(*examples(30), strict=True))
+    with service.using("a"), service.using("b"):
+        monkeypatch.setattr(Project, "close", close_late)
+    for head in (32, 33):
+        with service.using("b"):  # puts the other away
+            assert service.head_put_away("a") == head
+        assert service.names() == ["a", "b"]
+        with service.using("a") as project:
+            assert project.log.head == head and service.head_put_away("a") is None
     service.close()
 
 

@@ -88,7 +88,7 @@ class Service:
         self._users: dict[str, int] = {}
         self._damaged: dict[str, str] = {}
         self._unopened: dict[str, str] = {}
-        self._heads: dict[str, int] = {}  # of projects that were put away
+        self._heads: dict[str, int] = {}  # of projects that are put away
         self._busy: set[str] = set()
         self._going: set[str] = set()  # being deleted
         self.tokens = Tokens(directory / "tokens.json")
@@ -134,7 +134,10 @@ class Service:
         return bool(PROJECT_NAME.fullmatch(name)) and self._is_there(name)
 
     def _is_there(self, name: str) -> bool:
-        return name in self._open or has_events(self._folder / name / "log.sqlite")
+        log = self._folder / name / "log.sqlite"
+        if name in self._heads:  # it has events, and opening every log to ask would take a while
+            return log.exists()
+        return name in self._open or has_events(log)
 
     def held(self) -> list[Project]:
         """Return the projects in memory."""
@@ -278,7 +281,7 @@ class Service:
         None if the project is in memory, or has not been since the service started.
         """
         with self._changed:
-            return None if name in self._open else self._heads.get(name)
+            return self._heads.get(name)
 
     def enter(self, name: str) -> Project:
         """Return a project, which stays in memory until `leave`."""
@@ -359,6 +362,7 @@ class Service:
     def _keep(self, name: str, project: Project) -> None:
         with self._changed:
             self._open[name] = project
+            self._heads.pop(name, None)
 
     def _make_room(self) -> None:
         """Evict unused projects until the others fit into the memory limit."""
@@ -371,9 +375,11 @@ class Service:
                 if name in self._users or name in self._busy or name not in self._open:
                     continue
                 self._busy.add(name)
-                self._heads[name] = self._open[name].log.head
             try:
-                self._open.pop(name).close()
+                project = self._open.pop(name)
+                project.close()
+                with self._changed:
+                    self._heads[name] = project.log.head  # with what waited to be written
             finally:
                 with self._changed:
                     self._busy.discard(name)
