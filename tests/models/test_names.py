@@ -186,6 +186,14 @@ def test_a_label_known_without_an_example_is_still_new(way: str) -> None:
     assert again.examples_seen_ == at_once.examples_seen_ + 1
 
 
+def test_labels_announced_before_any_example_do_not_keep_all_names_from_being_learnt() -> None:
+    at_once, in_calls = (TextClassifier(vocabulary=VOCABULARY, names="all") for _ in range(2))
+    at_once.partial_fit(["one", "two"], [[], ["f"]], ["f"])
+    in_calls.partial_fit(["one"], [[]], ["f"]).partial_fit(["two"], [["f"]])
+    assert min(in_calls.label_counts_) == 1 and len(in_calls.classes_) > 1
+    assert in_calls.fingerprint() == at_once.fingerprint()
+
+
 @pytest.mark.parametrize("names", ["met", "all"])
 @pytest.mark.parametrize(
     ("classifier", "texts", "labels", "weights"),

@@ -86,7 +86,7 @@ def with_names(
     classifier : LabelClassifier
         Will learn the examples; has a vocabulary.
     names : "met" or "all"
-        "all": the first label introduces all labels of the vocabulary.
+        "all": the first label learnt introduces all labels of the vocabulary.
     texts : iterable of str
         One text per example.
     y : labels of each text, by name
@@ -120,7 +120,7 @@ def with_names(
     labels: list[Any] = []
     single = targets.kind == "multiclass"
     met = set[Any]()
-    started = len(known) > 0
+    started = learned is not None and (again or bool(learned.counts.any()))
     for i, text in enumerate(given):
         row = targets.row(i)
         for label in _new(row, targets, vocabulary, names, learnt, met, started):
