@@ -182,14 +182,24 @@ def test_a_pipe_is_read_only_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows does not tell whether a pipe is empty")
-def test_a_pipe_that_has_no_more_for_now_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("format", "first", "line"),
+    [
+        (None, b"", b'{"text": "red", "labels": ["a"]}\n'),
+        ("csv", b"text,labels\n", b'"red\nand blue",a\n'),
+        ("xmlc", b"", b"1,2 3:1\n"),
+    ],
+)
+def test_a_pipe_that_has_no_more_for_now_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch, format: str | None, first: bytes, line: bytes
+) -> None:
     taken, given = os.pipe()
-    line = b'{"text": "red", "labels": ["a"]}\n'
     with os.fdopen(taken, "rb") as pipe, ThreadPoolExecutor(1) as thread:
         monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=pipe))
         try:
-            os.write(given, line)
-            with thread.submit(Source, "-").result(20) as source:
+            os.write(given, first + line)
+            opening = thread.submit(Source, "-", reading=Reading(format))
+            with opening.result(20) as source:
                 chunks = source.chunks()
                 for number in (1, 2, 3):
                     chunk = thread.submit(next, chunks).result(20)

@@ -50,7 +50,7 @@ def read_csv(
     delimiter, names, (text, labels) = split_header(source.path, next(lines), delimiters, choose)
     # Annif separates the URIs of this column by blanks.
     separator = columns.split_by(" " if labels == ("subject_uris",) else ";")
-    pieces = _pieces(source.path, lines, delimiter, names, text, labels, separator)
+    pieces = _pieces(source, lines, delimiter, names, text, labels, separator)
     return Contents(pieces, is_text=True, labels_are_int=False)
 
 
@@ -114,7 +114,7 @@ def decoded_lines(source: LineSource) -> Iterator[str]:
 
 
 def _pieces(
-    path: str,
+    source: LineSource,
     lines: Iterator[str],
     delimiter: str,
     names: list[str],
@@ -122,7 +122,10 @@ def _pieces(
     labels: tuple[str, ...],
     separator: str,
 ) -> Iterator[Piece]:
-    """Yield rows in pieces, including all rows before a malformed one."""
+    """Yield rows in pieces, including all rows before a malformed one.
+
+    A piece also ends with the lines read so far, as those of a pipe may be all for now.
+    """
     taken: list[str] = []
     reader = csv.reader(_noted(lines, taken), delimiter=delimiter, strict=True)
     rows = Collected()
@@ -156,8 +159,8 @@ def _pieces(
             if isinstance(error, FileFormatError):
                 raise
             reason = problem_of(error, delimiter) if isinstance(error, csv.Error) else str(error)
-            raise FileFormatError(path, line, reason) from None
-        if rows.is_full:
+            raise FileFormatError(source.path, line, reason) from None
+        if rows.is_full or reader.line_num + 1 == source.last_line:
             yield rows.take()
     yield rows.take()
 

@@ -36,6 +36,11 @@ class LineSource:
         The content, in non-empty pieces.
     max_line_bytes : int
         Maximum length of a line; a longer line is an error.
+
+    Attributes
+    ----------
+    last_line : int
+        Number of the last line read so far.
     """
 
     def __init__(
@@ -45,6 +50,7 @@ class LineSource:
         self._pieces = pieces
         self._max_line_bytes = max_line_bytes
         self._head = b""
+        self.last_line = 0
 
     def peek(self, size: int, enough: Callable[[bytes], bool] | None = None) -> bytes:
         """Return the first `size` bytes (fewer at the end of the file) without consuming them.
@@ -95,11 +101,13 @@ class LineSource:
                 size += len(piece)
                 continue
             data = b"".join([*unfinished, piece[:cut]])
+            self.last_line = line + data.count(b"\n")
             yield Block(line, _with_plain_line_ends(data))
-            line += data.count(b"\n") + 1
+            line = self.last_line + 1
             unfinished = [piece[cut + 1 :]]
             size = len(unfinished[0])
         if size:
+            self.last_line = line
             yield Block(line, _with_plain_line_ends(b"".join(unfinished)))
 
     def _content(self) -> Iterator[bytes]:
