@@ -74,12 +74,12 @@ def rechunk(
     width: int | None,
     is_dry: Callable[[], bool] = bool,
 ) -> Iterator[Examples]:
-    """Regroup pieces into chunks, whose boundaries depend on the rows alone.
+    """Regroup pieces into chunks, whose boundaries in a file depend on the rows alone.
 
     A chunk ends at `chunk_size` rows, or before the row that would take it beyond `max_entries`
-    features and labels; a single row that exceeds this is a chunk of its own. `width` is the
-    declared number of features; None lets the chunks widen as larger ids appear. A chunk also ends
-    if the pieces run dry: more may take long to come.
+    features and labels; a single row that exceeds this is a chunk of its own. It also ends after a
+    piece if `is_dry`, since the next piece of a pipe may take long to come. `width` is the declared
+    number of features; None lets the chunks widen as larger ids appear.
     """
     held: list[Piece] = []
     rows = entries = seen_width = 0

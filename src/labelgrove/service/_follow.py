@@ -134,7 +134,7 @@ class Follower:
         if not rows or (rows[0] != own and rows[0].kind != "forgotten"):
             raise DamagedLog(
                 f"{project.name}: event {head} differs from the leader's, so the replica has "
-                "diverged; remove its folder to copy it again"
+                "diverged; remove its folder and restart to copy it again"
             )
         if fresh:
             project.log.copy(fresh).result()
