@@ -150,6 +150,10 @@ def test_hits_are_extrapolated_to_batches_without_predictions() -> None:
     record.add([["a"]], [])
     record.add([["a"]], None)
     assert record.point().precision == (3 / 8, 3 / 8)
+    for label in "aab":  # a run of single rows
+        record.add([[label]], [["a"]])
+    record.add([["b"]] * 3, None)
+    assert record.point().precision[0] == pytest.approx((3 + 2 + 2) / 14)
 
 
 def test_the_model_learns_no_further_than_the_point_that_was_asked_for() -> None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -38,7 +39,8 @@ from labelgrove.vocabulary import Vocabulary
 Indices = npt.NDArray[np.uint64]
 
 #: So many examples are all predicted before they are learnt; later fewer, at last one in `EVERY`.
-ALL_PREDICTED, EVERY = 256, 16
+#: They come in runs of `BURST`, since each prediction makes nodes learn all that waits for them.
+ALL_PREDICTED, EVERY, BURST = 256, 16, 64
 
 #: Batches are at most so large in the first `_FIRST` examples, and while every one is predicted.
 _SMALL, _FIRST = 256, LEARNING_ROWS
@@ -312,28 +314,25 @@ def _asked(state: Learning, n_rows: int) -> Indices:
     """Return the rows of a batch to predict, chosen by the number of the example alone."""
     if state.all_predicted:
         return np.arange(n_rows, dtype=np.uint64)
-    numbers = state.examples + np.arange(n_rows)
-    due = numbers % np.minimum(1 + numbers // ALL_PREDICTED, EVERY) == 0
+    bursts = (state.examples + np.arange(n_rows)) // BURST
+    doublings = np.frexp(bursts // (ALL_PREDICTED // BURST))[1]
+    due = bursts % np.minimum(1 << doublings, EVERY) == 0
     return np.flatnonzero(due).astype(np.uint64)
 
 
 def _note(
     state: Learning, batch: Examples, asked: Indices, found: list[list[Any]], seconds: float
 ) -> None:
-    """Record the predictions of a batch; each stands for the rows up to the next one.
-
-    Up to the first one the latest prediction of an earlier batch does.
-    """
+    """Record the predictions of a batch; each run of them stands for the rows up to the next."""
     nodes, model = 0, state.model
     if state.all_predicted and hasattr(model, "tree_"):
         nodes = model.tree_.n_nodes
-    begins = [0, *asked.tolist()]
-    ends = [*begins[1:], batch.n_rows]
-    for begin, end, best in zip(begins, ends, [None, *found], strict=True):
-        if begin < end:
-            share = seconds * (end - begin) / batch.n_rows
-            predicted = None if best is None else [best]
-            state.record.add(batch.labels[begin:end], predicted, seconds=share, nodes=nodes)
+    best = dict(zip(asked.tolist(), found, strict=True))
+    begins = sorted({0, *best, *(row + 1 for row in best)} - {batch.n_rows})
+    for begin, end in pairwise([*begins, batch.n_rows]):
+        share = seconds * (end - begin) / batch.n_rows
+        predicted = [best[begin]] if begin in best else None
+        state.record.add(batch.labels[begin:end], predicted, seconds=share, nodes=nodes)
 
 
 def facts(state: Learning) -> list[str]:

@@ -140,7 +140,8 @@ class StreamRecord:
         self._hits: FloatArray = np.zeros(places)
         self._recent_hits: FloatArray = np.zeros(places)
         self._recent = 0
-        self._hit_rate: FloatArray = np.zeros(places)  # of the latest predictions
+        self._run = 0  # rows of the latest run of predictions, and the mean of their hits
+        self._hit_rate: FloatArray = np.zeros(places)
         self._batches: deque[tuple[int, FloatArray]] = deque()
         self._known = frozenset(known)
         self._learnt: Counter[Hashable] = Counter()
@@ -217,7 +218,7 @@ class StreamRecord:
         predicted : sequence of sequences, or None
             The labels predicted for the first rows before the batch was learnt, best first. Their
             hits are extrapolated to the other rows; if there are none, no prediction was right.
-            With None, the hits of the latest predictions are extrapolated to this batch too.
+            With None, the hits since the last batch without predictions are extrapolated.
         seconds : float
             Time of prediction and learning.
         nodes : int
@@ -230,9 +231,11 @@ class StreamRecord:
         """
         if predicted is None:
             hits = self._hit_rate * len(true)
+            self._run = 0
         else:
             hits = self._hits_of(true, predicted)
-            self._hit_rate = hits / max(len(true), 1)
+            before, self._run = self._run, self._run + len(true)
+            self._hit_rate = (self._hit_rate * before + hits) / max(self._run, 1)
         for given in true:
             self._learn(given)
         self._seconds += seconds

@@ -13,6 +13,7 @@ from labelgrove.cli._checkpoints import Checkpoints
 from labelgrove.cli._choice import AUTO, TRIAL, chosen_algorithm
 from labelgrove.cli._learning import (
     ALL_PREDICTED,
+    BURST,
     EVERY,
     finish_learning,
     learn_from,
@@ -59,7 +60,8 @@ EPILOG = (
     f"TextFeatures.\n\n{_SETTABLE}\n\nText: {', '.join(_SETTABLE_TEXT)}.\n\n"
     "“P@1 while learning” is the progressive P@1: the share of examples whose best label was right "
     "when predicted just before they were learnt, on the first pass. The first "
-    f"{ALL_PREDICTED:,} examples are all predicted, later ones less often, down to one in {EVERY}."
+    f"{ALL_PREDICTED:,} examples are all predicted, later ones less often, down to one in {EVERY}, "
+    f"in runs of {BURST}."
 )
 
 
