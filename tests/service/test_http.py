@@ -808,7 +808,7 @@ def test_projects_are_put_away_and_come_back(tmp_path: Path) -> None:
     service.close()
 
 
-def test_projects_put_away_are_listed_and_followed_without_opening_them(
+def test_projects_without_new_events_are_listed_and_followed_without_reading_logs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service = Service(tmp_path, memory=1)
@@ -830,12 +830,14 @@ def test_projects_put_away_are_listed_and_followed_without_opening_them(
         before = client.get("/v1/projects").json()
         monkeypatch.setattr("labelgrove.service._service.Project", open_project)
         monkeypatch.setattr("labelgrove.service._service.has_events", opened.append)
+        monkeypatch.setattr("labelgrove.service._log.events_after", None)
         assert client.get("/v1/projects").json() == before
-        assert client.get("/v1/projects/a/log?after=31").json() == {
-            "head": 31,
-            "events": [],
-            "fingerprints": {},
-        }
+        for name in ("a", "c"):
+            assert client.get(f"/v1/projects/{name}/log?after=31").json() == {
+                "head": 31,
+                "events": [],
+                "fingerprints": {},
+            }
         assert not opened
         monkeypatch.undo()
         learn("a")
@@ -862,7 +864,7 @@ def test_what_waits_to_be_written_counts_when_a_project_is_put_away(
 
     def close_late(project: Project) -> None:
         project.log.append(additions(1))  # of a client that no longer waits for the answer
-        assert service.head_put_away(project.name) is None  # nobody can know yet
+        assert service.head(project.name) is None  # nobody can know yet
         close(project)
 
     for name in ("a", "b"):
@@ -872,10 +874,11 @@ def test_what_waits_to_be_written_counts_when_a_project_is_put_away(
         monkeypatch.setattr(Project, "close", close_late)
     for head in (32, 33):
         with service.using("b"):  # puts the other away
-            assert service.head_put_away("a") == head
+            assert service.head("a") == head
         assert service.names() == ["a", "b"]
         with service.using("a") as project:
-            assert project.log.head == head and service.head_put_away("a") is None
+            assert project.log.head == service.head("a") == head
+    monkeypatch.undo()
     service.close()
 
 

@@ -204,9 +204,9 @@ async def _about_all(call: Call) -> list[ProjectInfo]:
 
 
 def _look(call: Call, name: str) -> ProjectInfo:
-    """Describe a project; one that was put away is not opened if it was described before."""
+    """Describe a project, or recall the description if there are no events since."""
     seen = call.context.seen.get(name)
-    if seen is not None and seen[0] == call.service.head_put_away(name):
+    if seen is not None and seen[0] == call.service.head(name):
         return seen[1]
     with call.service.using(name) as project:
         head = project.log.head

@@ -25,7 +25,7 @@ _AT_ONCE = 1_000
 
 
 class Events(msgspec.Struct):
-    """Events of the log, the number of its last event, and recent fingerprints of the model."""
+    """The number of the last event, new events, and with these recent fingerprints of the model."""
 
     head: int
     events: list[Event]
@@ -109,7 +109,7 @@ class Follower:
         """Copy the new events of a project; return their number."""
         if name in self._service.damaged():
             return 0
-        client, head = self._client(name), self._service.head_put_away(name)
+        client, head = self._client(name), self._service.head(name)
         if head is not None and self._is_idle(client, name, head):
             return 0
         if not self._service.has(name):
@@ -125,8 +125,6 @@ class Follower:
 
     def _copy(self, client: Client, project: Project) -> int:
         head = project.log.head
-        if self._is_idle(client, project.name, head):
-            return 0
         found = _fetch(client, head - 1)
         [own] = project.log.read(head - 1, 1)
         rows = _rows(found.events)
@@ -139,7 +137,7 @@ class Follower:
         if fresh:
             project.log.copy(fresh).result()
         self._compare(project, found.fingerprints)
-        if not fresh and self._compared.get(project.name) != head:
+        if not fresh:
             stats = client.stats()
             if stats["head"] == head == stats["sequence"]:
                 project.applied(head).result()

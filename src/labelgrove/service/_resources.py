@@ -390,9 +390,9 @@ class Snapshots(Struct):
 
 async def list_events(call: Call) -> Events:
     query = call.query
-    head = call.service.head_put_away(call.request.path_params["project"])
+    head = call.service.head(call.request.path_params["project"])
     if head is not None and head == query.after and not query.wait:
-        return Events(head, [], {})  # a replica asks often, and opening the project takes a while
+        return Events(head, [], {})  # replicas ask often; a project need not be opened for them
     project = await call.project()
     if query.wait and project.log.head <= query.after:
         end = time.monotonic() + query.wait

@@ -275,13 +275,14 @@ class Service:
             self._users[name] = self._users.get(name, 0) + 1
             return project
 
-    def head_put_away(self, name: str) -> int | None:
-        """Return the last event's number of a project that was put away for lack of memory.
+    def head(self, name: str) -> int | None:
+        """Return the number of a project's last event, without opening the project.
 
-        None if the project is in memory, or has not been since the service started.
+        None if the project is being opened or put away, or has not been open yet.
         """
         with self._changed:
-            return self._heads.get(name)
+            project = self._open.get(name)
+            return self._heads.get(name) if project is None else project.log.head
 
     def enter(self, name: str) -> Project:
         """Return a project, which stays in memory until `leave`."""
