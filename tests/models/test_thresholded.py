@@ -25,6 +25,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from labelgrove import DataError, OnlinePLTClassifier, ParameterError, ThresholdedClassifier
 from labelgrove.metrics import f_measure
+from labelgrove.models.thresholds import _estimates, _tuner
 from labelgrove.tuning import tune_fta, tune_ofo, tune_sto
 
 RNG = np.random.default_rng(3)
@@ -93,10 +94,27 @@ def test_what_is_held_out_was_not_seen(validation: Any) -> None:
     assert len(clf.estimator_.seen) == 160
 
 
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_rows_are_shown_in_batches_in_their_order(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def learnt() -> tuple[Any, ...]:
+        clf = ThresholdedClassifier(ESTIMATORS[name], method="sto", validation=HELD_OUT)
+        found = clf.fit(X[:100], Y[:100]).predict(X).toarray().tolist()
+        return clf.tuned_.score, clf.thresholds_.tolist(), found
+
+    whole = learnt()
+    monkeypatch.setattr(_tuner, "_BATCH", 7)  # 60 rows: the last batch is shorter
+    monkeypatch.setattr(_estimates, "_DENSE_BYTES", 3 * 8 * 4)
+    assert learnt() == whole
+
+
 def test_without_refit_the_first_fit_stands() -> None:
     clf = ThresholdedClassifier(SPARSE, validation=0.25, refit=False).fit(X, Y)
     assert clf.estimator_.examples_seen_ == 120
     assert ThresholdedClassifier(SPARSE, validation=0.25).fit(X, Y).estimator_.examples_seen_ == 160
+    folds = ThresholdedClassifier(SPARSE, validation=4, refit=False)  # no fold has the first fit
+    assert folds.fit(X, Y).estimator_.examples_seen_ == 160
 
 
 @pytest.mark.parametrize("validation", [0.25, 4, HELD_OUT])
@@ -197,12 +215,21 @@ def test_it_is_an_estimator_among_others() -> None:
         ({"labels_per_row": 2, "method": "sto"}, "labels_per_row and least_recall require"),
         ({"c": 1.0}, "c=1.0: expected a number above 1, or None"),
         ({"upper": 0}, "upper=0: expected a positive number"),
+        ({"upper": 0, "method": "sto"}, "upper=0: expected a positive number"),
+        ({"candidates": [0.9], "method": "fta"}, "numbers above 0 and up to upper=0.5"),
+        ({"least_recall": 1.5}, "least_recall=1.5: expected"),
         ({"estimator": Perceptron()}, "expected an estimator with predict_proba"),
     ],
 )
-def test_parameters_outside_their_domain(changes: dict[str, Any], message: str) -> None:
+def test_parameters_outside_their_domain_are_refused_before_the_fit(
+    changes: dict[str, Any], message: str
+) -> None:
+    class NeverFitted(OnlinePLTClassifier):
+        def fit(self, *_: Any) -> Any:
+            raise AssertionError
+
     with pytest.raises(ParameterError, match=message):
-        ThresholdedClassifier(**{"estimator": SPARSE, **changes}).fit(X, Y)
+        ThresholdedClassifier(**{"estimator": NeverFitted(), **changes}).fit(X, Y)
 
 
 def test_data_that_does_not_fit() -> None:
