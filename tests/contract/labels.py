@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -47,6 +49,17 @@ def check_a_removed_label_that_comes_again_is_new(make: Make) -> None:
     for _ in range(20):
         clf.partial_fit(X[[0]], [[first]])
     assert clf.predict_topk(X[[0]], 1)[0].tolist() == [[first]]
+
+
+@needs("online", "sets")
+def check_rows_learnt_again_may_hold_new_labels(make: Make) -> None:
+    X, Y = noise()
+    clf = make().fit(X, Y)
+    clf.remove_labels(clf.classes_.tolist())
+    clf.partial_fit(X, Y, again=True)
+    assert clf.classes_.tolist() == sorted({name for row in Y for name in row})
+    assert not clf.label_counts_.any()
+    assert pickle.loads(pickle.dumps(clf)).classes_.tolist() == clf.classes_.tolist()
 
 
 @needs("online", "sets")

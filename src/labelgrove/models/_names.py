@@ -164,7 +164,6 @@ def _learnt(targets: Targets, learned: AnyLearned | None, *, again: bool) -> set
     ids = learned.labels.ids_of(targets.names)
     has_had = ids >= 0
     if not again:
-        has_had &= ids < len(learned.counts)
         has_had[has_had] = learned.counts[ids[has_had]] > 0
     return set(targets.names[has_had].tolist())
 

@@ -310,11 +310,9 @@ def learn_run(
     """
 
     def count(end: int) -> None:
-        if again:
-            learned.uncounted += end - begin
-        else:
-            learned.count(examples.counted(begin, end))
-            learned.uncounted += examples.n_weightless(begin, end)
+        # A row said to be learnt before may hold a new label, which needs a count, if of 0.
+        learned.count(examples.counted(begin, begin if again else end))
+        learned.uncounted += end - begin if again else examples.n_weightless(begin, end)
 
     label_indptr, ids, engine = examples.indptr, examples.ids, learned.engine
     labels = ids[label_indptr[begin] : label_indptr[end]]

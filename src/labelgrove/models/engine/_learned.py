@@ -254,7 +254,7 @@ class Learned(Generic[OptionsT_co, EngineT_co]):
         return counts
 
     def count(self, ids: npt.NDArray[np.uint32]) -> None:
-        """Count the labels of examples that have been learnt."""
+        """Count the labels of examples that have been learnt, and make room for all known ones."""
         if len(self.counts) < len(self.labels):
             room = np.zeros(max(len(self.labels), 2 * len(self.counts)), np.int64)
             room[: len(self.counts)] = self.counts
