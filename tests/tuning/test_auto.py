@@ -17,8 +17,16 @@ from labelgrove import DataError, ParameterError
 from labelgrove.metrics import f_measure
 from labelgrove.metrics import precision as precision_of
 from labelgrove.metrics import recall as recall_of
-from labelgrove.tuning import Thresholds, cross_fitted, set_figures, tune_auto, tune_ofo, tune_sto
-from labelgrove.tuning._auto import _Reached
+from labelgrove.tuning import (
+    SetFigures,
+    Thresholds,
+    cross_fitted,
+    set_figures,
+    tune_auto,
+    tune_ofo,
+    tune_sto,
+)
+from labelgrove.tuning._auto import Goal, _Reached
 from labelgrove.tuning._borrowing import Bands, Setting
 from naive import thresholds as twins
 from tuning.problems import Problem, problems
@@ -49,23 +57,38 @@ def long_tail(seed: int = 0) -> tuple[csr_array, csr_array, np.ndarray]:
 def test_labels_borrow_as_the_twin_does(
     problem: Problem, setting: Setting, frequencies: list[int]
 ) -> None:
-    m = problem.Y.shape[1]
-    known = frequencies[:m]
-    pairs = _Reached(problem.Y, problem.scores, np.array(CANDIDATES), problem.zero)
+    known = frequencies[: problem.Y.shape[1]]
+    borrows_as_the_twin(problem.Y, problem.scores, CANDIDATES, known, setting, problem.zero)
+
+
+@pytest.mark.parametrize("weight", [0.25, 4.0, 16.0])
+def test_both_f_weigh_as_in_the_twin(weight: float) -> None:
+    """With more rows than random problems have, so that both matter."""
+    rng = np.random.default_rng(0)
+    known = rng.integers(1, 200, 12).tolist()
+    scores = rng.random((60, 12)) ** 3
+    Y = (rng.random(scores.shape) < scores).astype(np.int8)
+    candidates = np.linspace(0.05, 0.5, 10).tolist()
+    for strength in (4.0, 16.0, inf):
+        borrows_as_the_twin(Y, scores, candidates, known, Setting(strength, weight, None), 0.0)
+
+
+def borrows_as_the_twin(
+    Y: np.ndarray,
+    scores: np.ndarray,
+    candidates: list[float],
+    known: list[int],
+    setting: Setting,
+    zero: float,
+) -> None:
+    m = Y.shape[1]
+    pairs = _Reached(Y, scores, np.array(candidates), zero)
     bands = Bands.of(known, pairs.positives)
     members = [np.flatnonzero(bands.of_label == b).tolist() for b in range(max(bands.of_label) + 1)]
     assert [j for band in members for j in band] == sorted(
         range(m), key=lambda j: (bands.of_label[j], j)
     )
-    values = twins.borrowed(
-        problem.Y.tolist(),
-        problem.scores.tolist(),
-        CANDIDATES,
-        members,
-        known,
-        setting,
-        problem.zero,
-    )
+    values = twins.borrowed(Y.tolist(), scores.tolist(), candidates, members, known, setting, zero)
     (own,), (of_band,) = pairs.curves(bands)[0].thresholds([setting])
     chosen = of_band[bands.of_label]
     chosen[pairs.labels] = own
@@ -217,6 +240,15 @@ def test_goals_are_met_as_closely_as_a_single_threshold_can(
         assert tuned is not None
         assert tuned.recall >= least
         assert tuned.precision >= reached[-1].precision  # of the highest threshold
+
+
+def test_among_numbers_of_labels_that_differ_little_the_better_f_counts() -> None:
+    goal = Goal.of("macro", 2.0, None)
+    exact, near, far = (
+        goal.value(SetFigures(labels, 0.0, micro, 0.0, 0.0, 0.0))
+        for labels, micro in ((2.0, 0.3), (2.05, 0.4), (2.2, 0.9))
+    )
+    assert far < exact < near
 
 
 def test_a_number_of_labels_that_no_threshold_reaches_is_refused() -> None:
