@@ -493,14 +493,33 @@ def test_a_folder_without_header_is_none(tmp_path: Path) -> None:
         open_dataset(tmp_path)
 
 
-def test_rows_that_are_no_rows_are_refused_while_reading(tmp_path: Path) -> None:
-    convert([svm(tmp_path, "a", [((1,), {3: 1.0, 9: 2.0})])], tmp_path / "out")
-    path = tmp_path / "out" / "X.indices.i32"
-    path.write_bytes(np.array([9, 3], "<i4").tobytes())
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("X.indptr.i64", [0, 3, 2, 4], "X.indptr.i64 holds invalid row ends"),
+        ("X.indptr.i64", [1, 2, 3, 4], "X.indptr.i64 holds invalid row ends"),
+        ("Y.indptr.i64", [0, 3, 1, 4], "Y.indptr.i64 holds invalid row ends"),
+        ("Y.indptr.i64", [0, 1, 3, 3], "Y.indptr.i64 holds invalid row ends"),
+        ("Y.indices.i32", [-1, 2, 4, 5], "Y.indices.i32 holds an invalid label"),
+        ("Y.indices.i32", [1, 2, 4, -5], "Y.indices.i32 holds an invalid label"),
+        ("X.indices.i32", [9, 3, 1, 0], "rows 0 to 2 hold invalid features"),
+        ("X.indices.i32", [3, 9, 1, 10], "rows 0 to 2 hold invalid features"),
+        ("X.indices.i32", [-1, 9, 1, 0], "rows 0 to 2 hold invalid features"),
+        ("X.data.f32", [1, 1, 1, np.nan], "rows 0 to 2 hold invalid features"),
+    ],
+)
+def test_rows_that_are_no_rows_are_refused_while_reading(
+    name: str, content: list[float], said: str, tmp_path: Path
+) -> None:
+    rows = [((1,), {3: 1.0, 9: 2.0}), ((2, 4), {1: 1.0}), ((5,), {0: 1.0})]
+    convert([svm(tmp_path, "a", rows)], tmp_path / "out")
+    path = tmp_path / "out" / name
+    dtype = {"i64": "<i8", "i32": "<i4", "f32": "<f4"}[name.rpartition(".")[2]]
+    path.write_bytes(np.array(content, dtype).tobytes())
     header = json.loads((tmp_path / "out" / HEADER).read_text(encoding="utf-8"))
     header["arrays"][path.name]["crc32"] = zlib.crc32(path.read_bytes())
     (tmp_path / "out" / HEADER).write_text(json.dumps(header), encoding="utf-8")
-    with pytest.raises(FileFormatError, match="rows 0 to 0 hold invalid features"):
+    with pytest.raises(FileFormatError, match=said):
         read_examples(tmp_path / "out")
 
 
