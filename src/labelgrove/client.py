@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Self
+from operator import itemgetter
+from typing import Any, Self, TypeVar
 from urllib.parse import quote
 
 from labelgrove._errors import DataError, LabelGroveError, MissingDependencyError
@@ -24,6 +25,8 @@ except ImportError as error:
         'labelgrove.client needs httpx; install it with pip install "labelgrove[service]"'
     ) from error
 
+T = TypeVar("T")
+
 _TRIES, _MORE_TRIES = 6, 14
 """To reach a service: for three seconds, or for three quarters of a minute if it has answered
 before, since it may be starting again."""
@@ -31,6 +34,9 @@ before, since it may be starting again."""
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE, _LONGEST_OF_OURS = 60, 5
 _TRY_AGAIN = {429, 503}
+_OTHER_CONTENT = (ValueError, LookupError, TypeError, RecursionError)
+"""What comes of reading an answer that is not JSON, or that lacks what was expected."""
+
 _AT_ONCE = 1_000
 _MOST_CHARACTERS = 2_000_000
 """In one request; its body may have 32 MiB, and JSON writes a character in up to twelve bytes."""
@@ -177,8 +183,12 @@ class Client:
             If the text is not a string.
         """
         asked = {"text": _text_of("text", text), "limit": str(k)}
-        found = self._ask("POST", "/suggest", data=asked)
-        return [(one["uri"], one["score"]) for one in found["results"]]
+        return self._ask(
+            "POST",
+            "/suggest",
+            lambda found: [(one["uri"], one["score"]) for one in found["results"]],
+            data=asked,
+        )
 
     def predict_topk(self, texts: Iterable[str], k: int = 5) -> list[list[tuple[str, float]]]:
         """Return the most probable labels of many texts, requested 32 at a time.
@@ -210,10 +220,13 @@ class Client:
         for some in _cut(given, 32):
             documents = [{"text": text} for text in given[some]]
             with _refused_row(some.start):
-                found = self._ask(
-                    "POST", "/suggest-batch", params={"limit": k}, json={"documents": documents}
+                answers += self._ask(
+                    "POST",
+                    "/suggest-batch",
+                    partial(_results_of, count=len(documents)),
+                    params={"limit": k},
+                    json={"documents": documents},
                 )
-            answers += [each["results"] for each in found]
         return answers
 
     def explain(self, text: str, label: str | None = None) -> list[dict[str, Any]]:
@@ -221,7 +234,9 @@ class Client:
         asked = {"text": _text_of("text", text)}
         if label is not None:
             asked["label"] = _name_of("label", label)
-        labels: list[dict[str, Any]] = self._ask("POST", "/explain", json=asked)["labels"]
+        labels: list[dict[str, Any]] = self._ask(
+            "POST", "/explain", itemgetter("labels"), json=asked
+        )
         return labels
 
     # --- learning ------------------------------------------------------------------------------
@@ -332,22 +347,25 @@ class Client:
             If the project exists with other settings, or the settings are invalid.
         """
         words = {} if vocabulary is None else {"vocabulary": vocabulary.to_dicts()}
-        self._ask("PUT", self._home, json={**(settings or {}), **words})
+        self._ask("PUT", self._home, _as_it_is, json={**(settings or {}), **words})
 
     def neighbours(self) -> list[str]:
         """List the names of all projects of the service."""
-        found = self._ask("GET", self._projects)
-        return [one["project_id"] for one in found["projects"]]
+        return self._ask(
+            "GET",
+            self._projects,
+            lambda found: [one["project_id"] for one in found["projects"]],
+        )
 
     def stats(self) -> dict[str, Any]:
         """Return the project's statistics: sequence number, fingerprint, examples, labels."""
-        stats: dict[str, Any] = self._ask("GET", "/stats")
+        stats: dict[str, Any] = self._ask("GET", "/stats", _as_it_is)
         return stats
 
     def events(self, after: int, limit: int = 1_000, wait: float = 0.0) -> dict[str, Any]:
         """Return the log's events after a sequence number; wait up to `wait` seconds for one."""
         asked = {"after": after, "limit": limit, "wait": wait}
-        found: dict[str, Any] = self._ask("GET", "/log", params=asked)
+        found: dict[str, Any] = self._ask("GET", "/log", _as_it_is, params=asked)
         return found
 
     def content(self, method: str, path: str, **request: Any) -> bytes:
@@ -388,17 +406,25 @@ class Client:
         headers = {"Idempotency-Key": secrets.token_hex(16)}
         params = {"wait": "applied"} if applied else None
         sent: dict[str, Any] = {} if body is None else {"json": dict(body)}
-        answer = self._ask(method, path, headers=headers, params=params, **sent)
-        return int(answer["sequence"])
+        return self._ask(
+            method,
+            path,
+            lambda answer: int(answer["sequence"]),
+            headers=headers,
+            params=params,
+            **sent,
+        )
 
-    def _ask(self, method: str, path: str, **request: Any) -> Any:
+    def _ask(self, method: str, path: str, read: Callable[[Any], T], **request: Any) -> T:
+        """Return what `read` finds in the JSON of the answer."""
         answer = self._checked(self._answer(method, path, **request))
         try:
-            return answer.json() if answer.content else None
-        except ValueError:
+            return read(answer.json() if answer.content else None)
+        except _OTHER_CONTENT:
             raise ServiceError(
                 answer.status_code,
-                f"{self.url}: found an answer that is not JSON; expected a service",
+                f"{self.url}: found an answer of another kind of server; expected a service of "
+                "LabelGrove",
             ) from None
 
     def _answer(self, method: str, path: str, **request: Any) -> httpx.Response:
@@ -413,7 +439,7 @@ class Client:
                 answer = self._http.request(method, path, **request)
             except (TypeError, UnicodeEncodeError) as error:  # in settings, for example
                 raise DataError(f"{self.url}: cannot write the request ({error})") from None
-            except httpx.TransportError as error:
+            except httpx.RequestError as error:
                 if tried >= (_MORE_TRIES if self._has_answered else _TRIES):
                     raise ServiceError(0, f"{self.url}: cannot be reached ({error})") from None
             else:
@@ -421,7 +447,7 @@ class Client:
                 if answer.status_code not in _TRY_AGAIN or tried >= _TRIES:
                     return answer
                 asked = answer.headers.get("retry-after", "")  # seconds, or a date
-                pause = max(pause, min(int(asked), _LONGEST_PAUSE) if asked.isdecimal() else 0)
+                pause = max(pause, min(float(asked), _LONGEST_PAUSE) if asked.isdecimal() else 0)
             time.sleep(pause)
             pause = min(2 * pause, max(pause, _LONGEST_OF_OURS))
 
@@ -430,9 +456,20 @@ class Client:
             return answer
         try:
             detail = answer.json()["detail"]
-        except (ValueError, LookupError, TypeError):
+        except _OTHER_CONTENT:
             detail = f"{answer.status_code} {answer.reason_phrase}"
         raise ServiceError(answer.status_code, f"{self.url}: {detail}")
+
+
+def _results_of(found: Any, count: int) -> list[list[dict[str, Any]]]:
+    rows = [each["results"] for each in found]
+    if len(rows) != count:
+        raise ValueError(f"found {len(rows)} answers; expected {count}")
+    return rows
+
+
+def _as_it_is(found: Any) -> Any:
+    return found
 
 
 def _cut(texts: Sequence[str], most: int) -> Iterator[slice]:

@@ -6,7 +6,9 @@ import json
 import os
 import pickle
 import socket
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import httpx
 import numpy as np
@@ -149,7 +151,7 @@ def test_no_message_shows_a_secret(service: Service) -> None:
     assert "lg_secret" not in str(refused.value)
 
 
-@pytest.mark.parametrize("wait", ["0", "Wed, 21 Oct 2015 07:28:00 GMT", "soon", "-1"])
+@pytest.mark.parametrize("wait", ["0", "0" * 5_000, "Wed, 21 Oct 2015 07:28:00 GMT", "soon", "-1"])
 def test_a_service_that_is_busy_may_say_until_when(
     monkeypatch: pytest.MonkeyPatch, wait: str
 ) -> None:
@@ -335,10 +337,45 @@ def test_requests_are_cut_where_texts_are_long(monkeypatch: pytest.MonkeyPatch) 
     assert sizes == [[4, 4], [4], [20], [1, 9], [1]]
 
 
-def test_an_answer_of_another_kind_of_server() -> None:
-    transport = httpx.MockTransport(lambda _: httpx.Response(200, text="<h1>Maintenance</h1>"))
+@pytest.mark.parametrize("body", [b"<h1>Maintenance</h1>", b"", b"{}", b"[]", b"1", b"[" * 10**5])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        Client.neighbours,
+        lambda client: client.suggest("a"),
+        lambda client: client.predict_topk(["a"]),
+        lambda client: client.explain("a"),
+        lambda client: client.learn(["a"], [["b"]]),
+        lambda client: client.forget("a"),
+    ],
+)
+def test_an_answer_of_another_kind_of_server(body: bytes, ask: Callable[[Client], Any]) -> None:
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, content=body))
     with (
         Client("http://localhost#demo", transport=transport) as client,
-        pytest.raises(ServiceError, match="that is not JSON"),
+        pytest.raises(ServiceError, match="found an answer of another kind of server"),
     ):
-        client.neighbours()
+        ask(client)
+
+
+def test_a_failure_of_another_kind_of_server() -> None:
+    transport = httpx.MockTransport(lambda _: httpx.Response(400, content=b"[" * 10**5))
+    with (
+        Client("http://localhost#demo", transport=transport) as client,
+        pytest.raises(ServiceError, match="400 Bad Request"),
+    ):
+        client.stats()
+
+
+def test_an_answer_that_is_not_compressed_as_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("labelgrove.client._FIRST_PAUSE", 0.0)
+
+    def answer(_: httpx.Request) -> httpx.Response:
+        content = httpx.ByteStream(b"plain")
+        return httpx.Response(200, headers={"Content-Encoding": "gzip"}, stream=content)
+
+    with (
+        Client("http://localhost#demo", transport=httpx.MockTransport(answer)) as client,
+        pytest.raises(ServiceError, match="cannot be reached"),
+    ):
+        client.stats()
