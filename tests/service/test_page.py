@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from labelgrove.client import Client
+from labelgrove.service import Service
 from labelgrove.vocabulary import Concept, Vocabulary
 from reporting.browser import Screen
 from service.kit import examples
@@ -106,3 +107,34 @@ def test_what_cannot_be_looked_up_is_not_left_out(
     expect(page.locator("#examples")).to_have_text("1")
     expect(page.locator("#notice")).to_be_hidden()
     expect(page.locator("#log")).to_contain_text("cat, dog ← meow and bark")
+
+
+def test_a_token_to_read_shows_everything_but_the_log(
+    screen: Callable[..., Screen], address: str, service: Service
+) -> None:
+    with Client(address, "demo") as client:
+        client.learn(["meow", "bark"], [["cat"], ["dog"]], applied=True)
+    reading, learning = service.tokens.add("read"), service.tokens.add("learn")
+    page = screen(1280, False).page
+    page.goto(address)
+    for token, shown in ((reading, False), (learning, True)):
+        expect(page.locator("#token")).to_be_visible()
+        page.locator("#token").fill(token)
+        with page.expect_response(lambda answer: "/log?" in answer.url):
+            page.locator("#token").press("Enter")
+        expect(page.locator("#log")).to_be_visible(visible=shown)
+        expect(page.locator("#notice")).to_be_hidden()
+        expect(page.locator("#examples")).to_have_text("2")
+        page.evaluate("document.getElementById('token-form').hidden = false")
+
+
+@pytest.mark.parametrize("body", ["<h1>Bad gateway</h1>", "{}", "null", '{"message": "no"}'])
+def test_a_failure_of_a_proxy_is_told(
+    screen: Callable[..., Screen], address: str, body: str
+) -> None:
+    page = screen(1280, False).page
+    page.goto(address)
+    page.wait_for_selector("html[data-ready]")
+    page.route("**/suggest", lambda route: route.fulfill(status=502, body=body))
+    page.locator("#text").fill("meow")
+    expect(page.locator("#notice")).to_have_text("The server answered with status 502.")

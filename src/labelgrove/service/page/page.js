@@ -18,9 +18,10 @@ async function call(method, path, body, form = false) {
   const sent = body && (form ? new URLSearchParams(body) : JSON.stringify(body))
   const answer = await fetch(path, { method, headers, body: sent })
   if (!answer.ok) {
-    const problem = await answer.json().catch(() => ({ detail: answer.statusText }))
+    const problem = await answer.json().catch(() => null) // a proxy's may be anything
     if (answer.status === 401) at('token-form').hidden = false
-    throw new Error(problem.detail)
+    const told = problem?.detail || `The server answered with status ${answer.status}.`
+    throw Object.assign(new Error(told), { status: answer.status })
   }
   return answer.status === 204 ? null : answer.json()
 }
@@ -182,9 +183,18 @@ const watch = guarded(async () => {
   at('count').textContent = count.format(stats.labels)
   at('sequence').textContent = count.format(stats.sequence)
   draw(stats.progress)
-  const { events } = await call('GET', of(`log?after=${Math.max(0, stats.head - 8)}`))
-  at('log').replaceChildren(...events.reverse().map(event))
+  if (!at('log-part').hidden) await list(stats.head)
 })
+
+async function list(head) {
+  try {
+    const { events } = await call('GET', of(`log?after=${Math.max(0, head - 8)}`))
+    at('log').replaceChildren(...events.reverse().map(event))
+  } catch (error) {
+    if (error.status !== 403) throw error
+    at('log-part').hidden = true // this token may not read it
+  }
+}
 
 function event({ sequence, kind, body }) {
   const told = kind === 'learn' ? `${body.labels.map(name).join(', ')} ← ${body.text.slice(0, 80)}` : JSON.stringify(body).slice(0, 120)
@@ -225,6 +235,7 @@ function draw(stretches) {
 const begin = guarded(async () => {
   const { projects } = await call('GET', 'v1/projects')
   at('token-form').hidden = true
+  at('log-part').hidden = false
   at('project').replaceChildren(...projects.map((one) => element('option', { value: one.project_id, textContent: one.name })))
   project = at('project').value
   if (!project) throw new Error('There is no project yet. Create one with PUT /v1/projects/name.')
