@@ -582,6 +582,23 @@ def test_who_dawdles_or_never_ends_is_not_waited_for(
         assert name < 9_999
 
 
+def test_who_sends_no_more_is_answered_all_the_same(address: str) -> None:
+    host, _, port = address.removeprefix("http://").partition(":")
+    body = b'{"examples": [{"text": "red", "labels": ["colour"]}]}'
+    head = (
+        b"POST /v1/projects/demo/examples HTTP/1.1\r\nHost: localhost\r\n"
+        b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+    )
+    for sent, answered in ((head + body, True), (head + body[:9], False), (head[:9], False)):
+        with socket.create_connection((host, int(port)), timeout=20) as connection:
+            connection.sendall(sent)
+            connection.shutdown(socket.SHUT_WR)
+            found = b""
+            while some := connection.recv(9999):  # until the service closes the connection, too
+                found += some
+        assert (b"connection: close" in found and b'"examples":1' in found) == answered
+
+
 @pytest.mark.parametrize("offer", ["h2c", "websocket"])
 @pytest.mark.parametrize("framing", [b"Content-Length: 8", b"Transfer-Encoding: chunked"])
 def test_a_request_that_offers_another_protocol_is_answered_in_http(

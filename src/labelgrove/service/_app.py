@@ -180,6 +180,14 @@ class Protocol(HttpToolsProtocol):
         self._head_is_here()
         super().connection_lost(exc)
 
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """Keep the connection of a client that sends no more until its request is answered."""
+        answering = self.cycle is not None and not self.cycle.response_complete
+        if not answering or self.cycle.more_body:
+            return False
+        self.cycle.keep_alive = False
+        return True
+
     def data_received(self, data: bytes) -> None:
         """Receive data; close the connection if a head grows too large."""
         if self._deadline is not None:
