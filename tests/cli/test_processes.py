@@ -348,6 +348,9 @@ def test_what_cannot_be_served_or_followed_is_refused(run: Any, tmp_path: Path) 
     pytest.importorskip("starlette")
     result = run("serve", tmp_path, "--follow", "nonsense", status=1)
     assert "--follow nonsense: expected the address of a service" in result.stderr
+    for own in (("--demo",), ("--project", "own")):
+        result = run("serve", tmp_path, "--follow", "http://127.0.0.1:9", *own, status=1)
+        assert "a replica has the projects of its leader" in result.stderr
     result = run("serve", tmp_path, "--memory", "500", status=1)
     assert "--memory 500: expected an integer from 1000000" in result.stderr
     (tmp_path / "file").write_text("")

@@ -107,10 +107,8 @@ def serve(
         raise ParameterError(
             f"--new-token {new_token}: expected one of {', '.join(service.SCOPES)}"
         )
-    if follow is not None and not is_address(follow):
-        raise ParameterError(
-            f"--follow {follow}: expected the address of a service, such as http://localhost:8787"
-        )
+    if follow is not None:
+        _check_leader(follow, own=bool(project or demo))
     if directory.exists() and not directory.is_dir():
         raise ParameterError(f"{directory}: expected a folder")
     _log_to_stderr(as_json=json)
@@ -140,6 +138,18 @@ def serve(
         service.serve(served, host, port, serving)
     finally:
         served.close()
+
+
+def _check_leader(follow: str, *, own: bool) -> None:
+    if not is_address(follow):
+        raise ParameterError(
+            f"--follow {follow}: expected the address of a service, such as http://localhost:8787"
+        )
+    if own:
+        raise ParameterError(
+            "--follow: a replica has the projects of its leader; expected neither --project nor "
+            "--demo"
+        )
 
 
 def _allow_many_files() -> None:
