@@ -98,6 +98,25 @@ def test_a_reader_that_has_never_come_is_no_failure(start: Start, text_model: Pa
     assert process.wait() == 141
 
 
+def test_a_reader_of_help_that_goes_away_is_no_failure(start: Start) -> None:
+    process = start("train", "--help")
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    assert process.stderr.read() == b""
+    assert process.wait() == 141
+
+
+def test_output_beyond_a_limit_of_files_is_one_sentence(text_model: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "labelgrove", "tree", "show", str(text_model)]
+    limited = ["sh", "-c", 'ulimit -f 8; exec "$@"', "sh", *command]
+    (tmp_path / "tree.txt").write_bytes(b"." * 65_536)
+    with (tmp_path / "tree.txt").open("ab") as output:
+        done = subprocess.run(limited, stdout=output, stderr=subprocess.PIPE, check=False)
+    assert done.stderr.decode() == "error: standard output: file too large\n"
+    assert done.returncode == 1
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 @pytest.mark.parametrize("words", [["--json"], []])
 def test_a_full_disk_is_one_sentence(

@@ -7,7 +7,6 @@ a failure, 2 for a wrong command line, 130 for Ctrl-C, and 141 if the reader of 
 
 from __future__ import annotations
 
-import errno
 import io
 import os
 import re
@@ -21,6 +20,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from labelgrove._errors import LabelGroveError
+from labelgrove._unfinished import DISK_FULL
 from labelgrove._version import __version__
 from labelgrove.cli.streams._console import about_os_error, say_error
 from labelgrove.cli.streams._output import check_outputs
@@ -71,7 +71,11 @@ def reported_failures() -> Iterator[None]:
     try:
         yield
         sys.stdout.flush()
-    except (SystemExit, typer.Exit):
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # rich exits with status 1
+            raise SystemExit(BROKEN_PIPE) from None
+        raise
+    except typer.Exit:
         raise
     except BaseException as failure:
         if debugging.get() and not isinstance(failure, BrokenPipeError):
@@ -85,7 +89,7 @@ def _report(failure: BaseException) -> int:
         _abandon_stdout()
         return BROKEN_PIPE
     if isinstance(failure, OSError):
-        if failure.errno == errno.ENOSPC:
+        if failure.errno in DISK_FULL:
             _abandon_stdout()
         say_error(about_os_error(failure))
         return FAILURE

@@ -38,7 +38,14 @@ from labelgrove.cli._trees import (
     with_names,
 )
 from labelgrove.cli.streams import _numbers
-from labelgrove.cli.streams._console import output_console, show_pairs, visible, write_json
+from labelgrove.cli.streams._console import (
+    STANDARD_OUTPUT,
+    named,
+    output_console,
+    show_pairs,
+    visible,
+    write_json,
+)
 from labelgrove.cli.streams._output import Output
 from labelgrove.cli.streams._progress import ProgressLine, shown
 from labelgrove.vocabulary import Vocabulary
@@ -165,11 +172,12 @@ def show(
     if vocabulary is not None:
         found = with_names(found, vocabulary)
     screen = output_console()
-    for line in outline(found, levels=levels, width=children, samples=labels):
-        text = Text(visible(line))
-        if screen.is_terminal:
-            text.truncate(screen.width, overflow="ellipsis")
-        typer.echo(text.plain)
+    with named(STANDARD_OUTPUT):
+        for line in outline(found, levels=levels, width=children, samples=labels):
+            text = Text(visible(line))
+            if screen.is_terminal:
+                text.truncate(screen.width, overflow="ellipsis")
+            typer.echo(text.plain)
 
 
 @tree_app.command(cls=Command)

@@ -137,14 +137,14 @@ def show_pairs(pairs: Sequence[tuple[str, str]]) -> None:
 def show(content: RenderableType) -> None:
     """Show something on standard output; without a terminal, lines are not wrapped or padded."""
     console = output_console()
-    if console.is_terminal:
-        console.print(content)
-        return
-    console.width = _NEVER_WRAPPED
-    with console.capture() as drawn:
-        console.print(content)
-    lines = [line.rstrip() for line in drawn.get().splitlines()]
     with named(STANDARD_OUTPUT):
+        if console.is_terminal:
+            console.print(content)
+            return
+        console.width = _NEVER_WRAPPED
+        with console.capture() as drawn:
+            console.print(content)
+        lines = [line.rstrip() for line in drawn.get().splitlines()]
         sys.stdout.write("\n".join(lines) + "\n")
         sys.stdout.flush()
 
