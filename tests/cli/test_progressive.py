@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import errno
 import json
 import random
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -52,3 +54,32 @@ def test_a_page_that_cannot_be_written_is_refused_before_learning(
         result = run("train", texts, "-o", model, "--progressive", page, status=1)
         assert part in result.stderr
     assert not model.exists()
+
+
+@pytest.mark.parametrize("module", ["jinja2", "vl_convert"])
+def test_packages_that_a_page_needs_are_missed_before_learning(
+    run: Any, texts: Path, text_model: Path, monkeypatch: pytest.MonkeyPatch, module: str
+) -> None:
+    before = text_model.read_bytes()
+    monkeypatch.setitem(sys.modules, module, None)
+    page = text_model.with_name("page.html")
+    result = run("learn", text_model, texts, "--progressive", page, status=1)
+    assert f"a report needs the package {module}" in result.stderr
+    assert text_model.read_bytes() == before
+    result = run("report", text_model, text_model.with_name("none.jsonl"), "-o", page, status=1)
+    assert f"a report needs the package {module}" in result.stderr
+
+
+def test_a_page_that_finds_the_disk_full_says_where_the_model_is(
+    run: Any, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(page))
+
+    page, model = tmp_path / "page.html", tmp_path / "model.lg"
+    monkeypatch.setattr("labelgrove.cli._learning.write_stream_report", full)
+    result = run("train", texts, "-o", model, "--progressive", page, status=1)
+    assert result.stderr == (
+        f"error: {page}: no space left on device; the model is saved in {model}\n"
+    )
+    assert model.exists()

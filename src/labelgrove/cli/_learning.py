@@ -19,11 +19,18 @@ from labelgrove import distributed
 from labelgrove._errors import DataError, FileFormatError, ParameterError
 from labelgrove._interrupts import held_back
 from labelgrove._parameters import size_from
-from labelgrove.cli._application import INTERRUPTED
+from labelgrove.cli._application import FAILURE, INTERRUPTED
 from labelgrove.cli._checkpoints import Checkpoints
 from labelgrove.cli._models import Model, check_can_write, inputs_of, targets_of, threads_of
 from labelgrove.cli.streams import _numbers
-from labelgrove.cli.streams._console import say, say_error, say_warning, show_pairs, write_json
+from labelgrove.cli.streams._console import (
+    about_os_error,
+    say,
+    say_error,
+    say_warning,
+    show_pairs,
+    write_json,
+)
 from labelgrove.cli.streams._progress import ProgressLine, ShareLine, shown
 from labelgrove.cli.streams._source import LEARNING_ROWS, Source, rows
 from labelgrove.data import Dataset, Examples, open_dataset
@@ -33,6 +40,7 @@ from labelgrove.models import PLTClassifier, TextClassifier
 from labelgrove.models._online import predict_and_learn
 from labelgrove.models._text_classifier import counter_of
 from labelgrove.reporting import write_stream_report
+from labelgrove.reporting._page import check_packages
 from labelgrove.text._counted import CountedTexts
 from labelgrove.vocabulary import Vocabulary
 
@@ -362,6 +370,7 @@ def new_record(page: str | None, known: Sequence[Any] = ()) -> StreamRecord | No
     if page is None:
         return None
     check_can_write(page)
+    check_packages()
     return StreamRecord(known)
 
 
@@ -375,9 +384,13 @@ def write_record(page: str | None, learning: Learning, model: str, data: str) ->
     source = "standard input" if data == "-" else Path(data).name
     vocabulary = learning.model.vocabulary_
     called = str if vocabulary is None else vocabulary.called
-    write_stream_report(
-        learning.record, page, name=Path(model).stem, data_name=source, called=called
-    )
+    try:
+        write_stream_report(
+            learning.record, page, name=Path(model).stem, data_name=source, called=called
+        )
+    except OSError as failure:
+        say_error(f"{about_os_error(failure)}; the model is saved in {model}")
+        raise typer.Exit(FAILURE) from None
 
 
 def finish_learning(

@@ -64,6 +64,18 @@ def _json(value: Any) -> str:
     return text.replace("<", "\\u003c").encode("utf-8", "backslashreplace").decode("utf-8")
 
 
+def check_packages() -> None:
+    """Check that a page can be written, before what it shows is computed.
+
+    Raises
+    ------
+    MissingDependencyError
+        Without the packages of ``labelgrove[report]``.
+    """
+    optional("jinja2", "a report", "report")
+    _vega()
+
+
 @cache
 def vega_script() -> str:
     """Bundle Vega-Lite and Vega in one script, which defines ``vegaEmbed``.

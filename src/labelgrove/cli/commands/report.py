@@ -31,6 +31,7 @@ from labelgrove.cli.streams._console import show_pairs
 from labelgrove.cli.streams._progress import ProgressLine, shown
 from labelgrove.cli.streams._source import Source
 from labelgrove.reporting import write_report
+from labelgrove.reporting._page import check_packages
 from labelgrove.vocabulary import Vocabulary
 
 
@@ -68,6 +69,7 @@ def report(
     memory. Needs labelgrove[report].
     """
     check_can_write(output)
+    check_packages()
     files = [model_file] if compare is None else [model_file, compare]
     models = [load_model(path, jobs=jobs, vocabulary=vocabulary) for path in files]
     excluded = excluded_labels(models[0], filter_pairs)
