@@ -10,6 +10,8 @@ import labelgrove
 from cli.conftest import LABELS, write_jsonl
 from labelgrove import LabelTree
 from labelgrove.cli._trees import BUILDERS, read_tree
+from labelgrove.models import OnlinePLTClassifier, TextClassifier
+from labelgrove.text import HashedText
 from labelgrove.trees import hierarchy_tree
 
 FROM_EXAMPLES = [name for name, builder in BUILDERS.items() if builder.reads == "examples"]
@@ -222,3 +224,11 @@ def test_codes_that_are_numbers_fit_texts(run: Any, tmp_path: Path) -> None:
     )
     run("train", data, "-o", tmp_path / "m.lg", "--set", f"tree={tree}")
     assert labelgrove.load(tmp_path / "m.lg").classes_.tolist() == ["0", "1", "100", "2"]
+
+
+def test_the_tree_of_a_model_whose_pattern_is_trusted(run: Any, tmp_path: Path) -> None:
+    model = TextClassifier(OnlinePLTClassifier(), HashedText(token_pattern="[a-z]+"))
+    model.fit(["red apple", "green lime"], [["apple"], ["lime"]])
+    model.save(path := tmp_path / "model.lg")
+    assert "--trust-pattern" in run("tree", "stats", path, status=1).stderr
+    assert "labels" in run("tree", "stats", path, "--trust-pattern").stdout

@@ -14,6 +14,7 @@ import numpy as np
 import labelgrove
 from labelgrove._errors import DataError, FileFormatError, ParameterError
 from labelgrove._names import integer_in, on_one_line
+from labelgrove.cli._application import trusting
 from labelgrove.cli._options import AS_FOUND, Reading, settable
 from labelgrove.cli.streams._console import say_warning
 from labelgrove.cli.streams._numbers import count, counted
@@ -200,7 +201,7 @@ def read_tree(path: str, *, named: bool = False) -> LabelTree:
     with file.open("rb") as stream:
         looks_like_json = stream.read(1) == b"{"
     if not edges and not looks_like_json:
-        model = labelgrove.load(path)
+        model = labelgrove.load(path, trust_pattern=trusting.get())
         tree = getattr(model, "tree_", None)
         if not isinstance(tree, LabelTree):
             algorithm = getattr(model, "classifier_", model).algorithm
