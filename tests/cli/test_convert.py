@@ -75,3 +75,12 @@ def test_data_without_labels_teach_nothing_in_pieces_either(run: Any, tmp_path: 
     words = ("train", tmp_path / "none", "-o", tmp_path / "m.lg", "--algorithm", "plt")
     failed = run(*words, "--memory", "500MB", status=1)
     assert "no example has a label" in failed.stderr and not (tmp_path / "m.lg").exists()
+
+
+def test_standard_output_is_no_folder(
+    run: Any, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run("convert", texts, "-o", "-", status=1)
+    assert "found - as the output; expected the name of a folder" in result.stderr
+    assert not Path("-").exists()

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from labelgrove._errors import ParameterError
 from labelgrove.cli._options import AS_FOUND, JsonOption, Reading, gathered
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import show_pairs, write_json
@@ -40,6 +41,8 @@ def convert(
     They read only the parts they use, without parsing. If interrupted, the same command resumes
     with the file it was converting.
     """
+    if output == "-":
+        raise ParameterError("found - as the output; expected the name of a folder")
     line = ShareLine("converting")
     with shown(line):
         dataset = convert_files(
