@@ -146,7 +146,12 @@ def byte_count(name: str, value: Any, least: int) -> int:
     ParameterError
         If it is neither, or less than ``least``.
     """
-    return integer(name, size_from(name, value) if isinstance(value, str) else value, least, 2**60)
+    if not isinstance(value, str):
+        return integer(name, value, least, 2**60)
+    size = size_from(name, value)
+    if not least <= size <= 2**60:
+        raise ParameterError(f"{name} {value}: expected a size of {least:,} bytes to 1 EiB")
+    return size
 
 
 def real(name: str, value: Any, least: float, most: float) -> float:

@@ -55,7 +55,7 @@ def test_data_learnt_in_pieces_give_the_same_model(run: Any, tmp_path: Path) -> 
     assert models[0].read_bytes() == models[1].read_bytes()
     for arguments, message in (
         ((data, *train, "--memory", "1GB"), "expected a folder written by labelgrove convert"),
-        ((folder, *train, "--memory", "1MB"), "--memory 1000000: expected an integer from 5"),
+        ((folder, *train, "--memory", "1MB"), "--memory 1MB: expected a size of 500,000,000 bytes"),
         ((folder, *train, "--memory", "lots"), "--memory lots: expected a size"),
         ((folder, "--memory", "1GB"), "expected --algorithm plt"),
         ((folder, *train, "--memory", "1GB", "--limit", "9"), "expected none of --shuffle"),

@@ -371,7 +371,7 @@ def test_what_cannot_be_served_or_followed_is_refused(run: Any, tmp_path: Path) 
         result = run("serve", tmp_path, "--follow", "http://127.0.0.1:9", *own, status=1)
         assert "a replica has the projects of its leader" in result.stderr
     result = run("serve", tmp_path, "--memory", "500", status=1)
-    assert "--memory 500: expected an integer from 1000000" in result.stderr
+    assert "--memory 500: expected a size of 1,000,000 bytes" in result.stderr
     (tmp_path / "file").write_text("")
     result = run("serve", tmp_path / "file", status=1)
     assert result.stderr == f"error: {tmp_path / 'file'}: expected a folder\n"

@@ -18,7 +18,7 @@ import typer
 from labelgrove import distributed
 from labelgrove._errors import DataError, FileFormatError, ParameterError
 from labelgrove._interrupts import held_back
-from labelgrove._parameters import size_from
+from labelgrove._parameters import byte_count
 from labelgrove.cli._application import FAILURE, INTERRUPTED
 from labelgrove.cli._checkpoints import Checkpoints
 from labelgrove.cli._models import Model, check_can_write, inputs_of, targets_of, threads_of
@@ -265,7 +265,11 @@ def learn_in_pieces(
         raise DataError(f"{data}: no example has a label; no model was written")
     _require_ids(dataset, learner.vocabulary_)
     line, begin = ShareLine("learning"), perf_counter()
-    limit = {} if memory is None else {"memory": size_from("--memory", memory)}
+    limit = (
+        {}
+        if memory is None
+        else {"memory": byte_count("--memory", memory, distributed.LEAST_MEMORY)}
+    )
     with ExitStack() as opened:
         client = None
         if dask is not None:

@@ -113,7 +113,7 @@ def serve(
         raise ParameterError(f"{directory}: expected a folder")
     _log_to_stderr(as_json=json)
     _allow_many_files()
-    most = None if memory is None else byte_count("memory", memory, 1_000_000)
+    most = None if memory is None else byte_count("--memory", memory, 1_000_000)
     served = service.Service(directory, memory=most, leader=follow)
     try:
         if new_token is not None:

@@ -124,9 +124,9 @@ def train(
         typer.Option(
             "--memory",
             metavar="SIZE",
-            help="Learn in pieces that each fit into this much memory, such as 2GB. Needs "
-            "--algorithm plt, and a folder written by convert as DATA. If interrupted, the same "
-            "command resumes.",
+            help="Learn in pieces that each fit into this much memory, such as 2GB, at least "
+            "500MB. Needs --algorithm plt, and a folder written by convert as DATA. If "
+            "interrupted, the same command resumes.",
         ),
     ] = None,
     dask: Annotated[
