@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -17,6 +18,10 @@ from labelgrove.service import Service, create_app
 from labelgrove.service._app import Protocol
 from reporting.browser import Screen
 from service.kit import SMALL
+
+# pytest parses the modules of this package itself, which two threads must not do at once in Python
+# 3.11. So no thread of a test is to import this one first.
+importlib.import_module("anyio._backends._asyncio")
 
 
 @pytest.fixture
