@@ -20,6 +20,7 @@ from fuzz.extremes import examples
 from labelgrove import FileFormatError
 from labelgrove.data import open_examples
 from labelgrove.data._npz import pair_of
+from labelgrove.data._zstd import zstd
 
 FUZZ = settings(
     max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -114,11 +115,21 @@ def test_mutations_of_valid_files(tmp_path: Path, format: str, changes: list) ->
     read_or_refuse(path, None)
 
 
-@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])
+@pytest.mark.parametrize(
+    ("suffix", "compress"),
+    [
+        ("gz", gzip.compress),
+        ("bz2", bz2.compress),
+        ("xz", lzma.compress),
+        ("zst", zstd.compress),
+    ],
+)
 @FUZZ
 @given(changes=edits)
-def test_mutations_of_compressed_files(tmp_path: Path, compress, changes: list) -> None:
-    path = tmp_path / {"gzip": "f.gz", "bz2": "f.bz2", "lzma": "f.xz"}[compress.__module__]
+def test_mutations_of_compressed_files(
+    tmp_path: Path, suffix: str, compress, changes: list
+) -> None:
+    path = tmp_path / f"f.{suffix}"
     path.write_bytes(mutated(compress(VALID["xmlc"]), changes))
     read_or_refuse(path, "xmlc")
 

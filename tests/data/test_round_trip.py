@@ -16,7 +16,7 @@ from labelgrove.data import Examples, open_examples, read_examples, write_exampl
 
 MAX_ID = 2**31 - 2
 WRITTEN = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
-COMPRESSIONS = st.sampled_from(["", ".gz", ".bz2", ".xz"])
+COMPRESSIONS = st.sampled_from(["", ".gz", ".bz2", ".xz", ".zst"])
 
 small_or_any = st.integers(0, 12) | st.integers(0, MAX_ID)
 float32s = st.floats(width=32, allow_nan=False, allow_infinity=False)

@@ -34,6 +34,7 @@ from labelgrove.data._sniff import format_from_content, format_from_name
         ("a.arrow", "arrow"),
         ("a.feather", "arrow"),
         ("trn_X_Y.txt.xz", "xmlc-pair"),
+        ("trn_X_Xf.txt.zst", "xmlc-pair"),
         ("a.txt", None),
         ("a.gz", None),
         ("jsonl", None),

@@ -89,7 +89,7 @@ def test_what_is_written_of_texts(tmp_path: Path, name: str, content: str) -> No
     assert (tmp_path / name).read_text("utf-8") == content
 
 
-@pytest.mark.parametrize("suffix", ["gz", "bz2", "xz"])
+@pytest.mark.parametrize("suffix", ["gz", "bz2", "xz", "zst"])
 def test_compressed_and_the_same_every_time(tmp_path: Path, suffix: str) -> None:
     contents = []
     for name in ("one", "two"):

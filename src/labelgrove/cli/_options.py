@@ -29,8 +29,8 @@ DataArgument = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="Examples, in any format that --format lists, plain or compressed (.gz, .bz2, .xz); - "
-        "reads standard input.",
+        help="Examples, in any format that --format lists, plain or compressed (.gz, .bz2, .xz, "
+        ".zst); - reads standard input.",
     ),
 ]
 

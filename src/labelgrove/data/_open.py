@@ -16,15 +16,15 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from labelgrove.data._limits import BLOCK_BYTES, COMPRESSED_BYTES, XZ_MEMORY_BYTES
+from labelgrove.data._zstd import zstd
 
 STDIN = "<stdin>"
-_SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz"}
+_SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
 # No UTF-8 text begins with any of these bytes, except on purpose with those of bzip2.
-_MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz"} | {
+_MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"} | {
     b"BZh%d1AY&SY" % level: "bzip2" for level in range(1, 10)
 }
 _UNREADABLE = {
-    b"\x28\xb5\x2f\xfd": "compressed with zstd",
     b"PK\x03\x04": "a zip archive",
     b"\xff\xfe": "UTF-16",
     b"\xfe\xff": "UTF-16",
@@ -74,7 +74,7 @@ class Meter:
 
 
 def split_compression(path: str) -> tuple[str, str | None]:
-    """Return the path without .gz, .bz2 or .xz, and the compression that this suffix denotes."""
+    """Return the path without a suffix such as .gz, and the compression that this denotes."""
     suffix = Path(path).suffix
     kind = _SUFFIXES.get(suffix.lower())
     return (path.removesuffix(suffix), kind) if kind else (path, None)
@@ -113,7 +113,9 @@ def open_pieces(path: str, resources: ExitStack, meter: Meter | None = None) -> 
     if kind is not None:
         return _decompressed(meter.count(_cut(content)), _DECODERS[kind], kind)
     if found := _named_by(_UNREADABLE, head):
-        return _refused(f"the content is {found}; expected UTF-8, plain or as .gz, .bz2 or .xz")
+        return _refused(
+            f"the content is {found}; expected UTF-8, plain or as .gz, .bz2, .xz or .zst"
+        )
     return meter.count(content)
 
 
@@ -155,7 +157,7 @@ def _cut(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 class _Decoder(Protocol):
-    """One gzip member, or bzip2 or xz stream, being decompressed."""
+    """One gzip member, bzip2 or xz stream, or zstd frame, being decompressed."""
 
     def feed(self, data: bytes) -> bytes: ...
 
@@ -190,9 +192,11 @@ class _Gzip:
 
 
 class _Blockwise:
-    """A bzip2 or xz stream: the standard library gives both decoders the same methods."""
+    """A bzip2, xz or zstd stream: the standard library gives all decoders the same methods."""
 
-    def __init__(self, decoder: bz2.BZ2Decompressor | lzma.LZMADecompressor) -> None:
+    def __init__(
+        self, decoder: bz2.BZ2Decompressor | lzma.LZMADecompressor | zstd.ZstdDecompressor
+    ) -> None:
         self._decoder = decoder
 
     def feed(self, data: bytes) -> bytes:
@@ -215,6 +219,7 @@ _DECODERS: dict[str, Callable[[], _Decoder]] = {
     "gzip": _Gzip,
     "bzip2": lambda: _Blockwise(bz2.BZ2Decompressor()),
     "xz": lambda: _Blockwise(lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY_BYTES)),
+    "zstd": lambda: _Blockwise(zstd.ZstdDecompressor()),  # takes 128 MiB at most
 }
 
 
@@ -232,7 +237,7 @@ def _decompressed(
         while not decoder.finished:
             try:
                 content = decoder.feed(data)
-            except (zlib.error, lzma.LZMAError, OSError) as error:  # OSError: bzip2's
+            except (zlib.error, lzma.LZMAError, zstd.ZstdError, OSError) as error:  # bzip2: OSError
                 raise DamagedStreamError(f"the {kind} stream is damaged ({error})") from None
             if content:
                 yield content

@@ -23,7 +23,7 @@ from labelgrove.data._open import open_pieces
 from labelgrove.data._rows import Bounds, shown
 from labelgrove.data._sparse_text import Dialect, numbered, parse_lines
 
-_SIDE = re.compile(r"_X_(?:Xf|Y)(?=\.txt(?:\.gz|\.bz2|\.xz)?$)")
+_SIDE = re.compile(r"_X_(?:Xf|Y)(?=\.txt(?:\.gz|\.bz2|\.xz|\.zst)?$)")
 _HEADER = re.compile(rb"(\d{1,10})[ \t]+(\d{1,10})[ \t]*")
 _HEADER_BYTES = 4096
 _DIALECT = Dialect(values_required=True, split=lambda line: (b"", line))

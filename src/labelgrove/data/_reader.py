@@ -156,8 +156,8 @@ def open_examples(
     ----------
     path : str or os.PathLike, or a data set of the package ``datasets``
         The file, or for the formats ``folder`` and ``mapped`` the folder; ``-`` is standard input.
-        Files named .gz, .bz2 or .xz are decompressed, and so are files that begin like these. For
-        .npz and ``..._X_Xf.txt`` the name stands for a pair of files.
+        Files named .gz, .bz2, .xz or .zst are decompressed, and so are files that begin like these.
+        For .npz and ``..._X_Xf.txt`` the name stands for a pair of files.
     format : str, optional
         One of `labelgrove.data.FORMATS`. By default it is determined by the name (.jsonl, .ndjson,
         .json, .csv, .tsv, .ft, .fasttext, .parquet, .arrow, .feather, .xmlc, .svm, .svmlight,

@@ -25,7 +25,7 @@ def read_inverse_propensities(path: str | os.PathLike[str]) -> NDArray[np.float6
     Parameters
     ----------
     path : str or os.PathLike
-        Plain, .gz, .bz2 or .xz.
+        Plain, .gz, .bz2, .xz or .zst.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def read_filter_pairs(path: str | os.PathLike[str]) -> dict[int, tuple[int, ...]
     Parameters
     ----------
     path : str or os.PathLike
-        Plain, .gz, .bz2 or .xz: lines of ``row label``, both counted from 0.
+        Plain, .gz, .bz2, .xz or .zst: lines of ``row label``, both counted from 0.
 
     Returns
     -------

@@ -16,6 +16,7 @@ from typing import BinaryIO, cast
 
 from labelgrove._unfinished import DISK_FULL
 from labelgrove.data._open import split_compression
+from labelgrove.data._zstd import zstd
 
 
 @contextmanager
@@ -76,5 +77,9 @@ def _compressed(raw: BinaryIO, path: str) -> Iterator[BinaryIO]:
             yield cast(BinaryIO, resources.enter_context(bz2.BZ2File(raw, "wb")))
         elif kind == "xz":
             yield cast(BinaryIO, resources.enter_context(lzma.LZMAFile(raw, "wb")))
+        elif kind == "zstd":
+            checked: dict[int, int] = {zstd.CompressionParameter.checksum_flag: 1}
+            frame = zstd.ZstdFile(raw, "wb", options=checked)
+            yield cast(BinaryIO, resources.enter_context(frame))
         else:
             yield raw

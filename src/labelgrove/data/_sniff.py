@@ -65,7 +65,7 @@ def check_format(name: str) -> str:
 
 
 def format_from_name(path: str) -> str | None:
-    """Return the format denoted by the name's suffix, ignoring a final .gz, .bz2 or .xz.
+    """Return the format denoted by the name's suffix, ignoring a final .gz, .bz2, .xz or .zst.
 
     The format of a folder is mapped or folder.
 

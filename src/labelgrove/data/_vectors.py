@@ -28,8 +28,8 @@ def read_vectors(path: str | PathLike[str]) -> dict[str, Vector] | Vector:
     path : str or os.PathLike
         A text file of words and their vectors, as used by word2vec, fastText and GloVe: one word
         per line, followed by its numbers, separated by spaces, with an optional first line of two
-        numbers; plain, .gz, .bz2 or .xz. Or a ``.safetensors`` file that holds one two-dimensional
-        array, which needs ``pip install "labelgrove[embeddings]"``.
+        numbers; plain, .gz, .bz2, .xz or .zst. Or a ``.safetensors`` file that holds one
+        two-dimensional array, which needs ``pip install "labelgrove[embeddings]"``.
 
     Returns
     -------

@@ -43,8 +43,8 @@ def write_examples(
     ----------
     path : str or os.PathLike
         The file, which is replaced only once everything is written; ``-`` is standard output.
-        Files named .gz, .bz2 or .xz are compressed. For npz, NAME.npz stands for NAME.X.npz and
-        NAME.Y.npz.
+        Files named .gz, .bz2, .xz or .zst are compressed. For npz, NAME.npz stands for NAME.X.npz
+        and NAME.Y.npz.
     X_or_text : sparse matrix, array of shape (n, d), or sequence of n str
         Features (written as float32) or texts.
     labels : sequence of n collections

@@ -33,7 +33,7 @@ def read_vocabulary(
 ) -> Vocabulary:
     r"""Read the names of labels from a file.
 
-    The extension of the file, before an optional .gz, .bz2 or .xz, determines the format:
+    The extension of the file, before an optional .gz, .bz2, .xz or .zst, determines the format:
 
     - ``.tsv``, ``.txt``: lines of ``id<TAB>label``, or Annif's ``<uri><TAB>label``. Anything after
       a second tab is ignored, and so are empty lines.

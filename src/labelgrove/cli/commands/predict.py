@@ -80,7 +80,8 @@ def predict(
             "--output",
             "-o",
             metavar="FILE",
-            help="Where to write; .gz, .bz2 and .xz files are compressed, - is standard output.",
+            help="Where to write; .gz, .bz2, .xz and .zst files are compressed, - is standard "
+            "output.",
         ),
     ] = "-",
     jobs: JobsOption = 1,

@@ -18,8 +18,8 @@ from labelgrove.data._sniff import files_of
 class Output:
     """Destination of results, a context; write errors carry the file name.
 
-    Files ending in ``.gz``, ``.bz2`` or ``.xz`` are compressed; ``-`` is standard output. A file is
-    created or replaced only when the context ends without an error.
+    Files ending in ``.gz``, ``.bz2``, ``.xz`` or ``.zst`` are compressed; ``-`` is standard output.
+    A file is created or replaced only when the context ends without an error.
     """
 
     def __init__(self, path: str) -> None:
