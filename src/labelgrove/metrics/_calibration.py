@@ -142,7 +142,7 @@ class _Binned:
         self._rows = rows_of(estimates)
         self._probability = np.minimum(estimates.data.astype(np.float64), 1.0)
         self._edges = np.linspace(0.0, 1.0, n_bins + 1)
-        self._bin = np.maximum(np.searchsorted(self._edges, self._probability) - 1, 0)
+        self._bin = np.searchsorted(self._edges, self._probability) - 1  # no estimate is 0
         self._relevant = contains(truth, self._rows, estimates.indices).astype(np.float64)
         self._absent = np.zeros((2, self.n_rows))  # per row: pairs without estimate; relevant ones
         if pairs == "all":

@@ -213,14 +213,14 @@ def label_changes(Y_true: Any, before: Any, after: Any) -> Discordance:
 
 def _totals(only: Any, overlap: Any) -> tuple[IntArray, IntArray]:
     """Count by label the right and the wrong ones of one model's own predictions."""
-    all_of_it = np.asarray(only.sum(axis=0)).ravel().astype(np.int64)
-    right = np.asarray(only.multiply(overlap.truth).sum(axis=0)).ravel().astype(np.int64)
+    all_of_it = only.sum(axis=0).astype(np.int64)
+    right = only.multiply(overlap.truth).sum(axis=0).astype(np.int64)
     return right, all_of_it - right
 
 
 def _adjusted(p: FloatArray) -> FloatArray:
-    order = np.argsort(-p, kind="stable")
+    order = np.argsort(-p)
     ranks = np.arange(p.size, 0, -1)
     result = np.empty(p.size)
-    result[order] = np.minimum.accumulate(np.minimum(1.0, p[order] * p.size / ranks))
+    result[order] = np.minimum.accumulate(p[order] * p.size / ranks)
     return result

@@ -170,7 +170,7 @@ def top_columns(scores: csr_array, k: int) -> IntArray:
     # Rows of similar length are sorted together, as a dense block of at most twice their
     # entries: many times faster than sorting all entries by (row, value) at once.
     of_class = np.frexp(np.maximum(length - 1, 0))[1]
-    for size in np.unique(of_class[length > 0]):
+    for size in np.unique(of_class):
         rows = np.flatnonzero((of_class == size) & (length > 0))
         place = np.arange(2 ** int(size))
         given = place < length[rows, np.newaxis]
