@@ -14,6 +14,8 @@ from labelgrove.metrics import (
     Bootstrap,
     compare_rankings,
     compare_sets,
+    expected_depth,
+    f_measure,
     label_changes,
     mcnemar,
     ranking_metrics,
@@ -73,12 +75,14 @@ def test_changes_of_labels_are_counted_decision_by_decision(
 
 
 def test_counts_that_cannot_be_are_refused() -> None:
-    with pytest.raises(DataError, match="negative"):
-        mcnemar([-1], [1])
+    for counts in ([-1], [1]), ([1], [-1]):
+        with pytest.raises(DataError, match="negative"):
+            mcnemar(*counts)
     with pytest.raises(DataError, match="same number"):
         mcnemar([1, 2], [1])
-    with pytest.raises(DataError, match="same number"):
-        mcnemar([0.5], [1.0])
+    for counts in ([1], [1.5]), ([1.5], [1]):
+        with pytest.raises(DataError, match="same number"):
+            mcnemar(*counts)
 
 
 def test_counts_of_a_small_type_are_added_without_overflow() -> None:
@@ -99,3 +103,16 @@ def test_a_centred_interval_lies_around_the_metric() -> None:
     assert np.diff(centred.interval) == pytest.approx(np.diff(plain.interval))
     with pytest.raises(ParameterError, match="method"):
         Bootstrap(method="basic")
+
+
+def test_a_centred_interval_of_a_share_stays_within_0_and_1_and_no_other_does() -> None:
+    truth, nothing = csr_array(np.eye(30)), csr_array((30, 30))
+    how = Bootstrap(n_resamples=200, method="centred")
+    perfect = f_measure(truth, truth, interval=how)
+    useless = f_measure(truth, nothing, zero_division=1, interval=how)
+    assert perfect.interval is not None and useless.interval is not None
+    assert 0.5 < perfect.interval[0] < perfect.interval[1] == 1
+    assert 0 == useless.interval[0] < useless.interval[1] < 0.5
+    depth = expected_depth([0, 2] * 20, interval=how)
+    assert depth.interval is not None
+    assert depth.interval[0] < depth == 1 < depth.interval[1]

@@ -29,6 +29,11 @@ def test_the_type_of_a_count_costs_no_digits() -> None:
     assert q.tolist() == inverse_propensity([0, 1, 10, 100], n_examples=120).tolist()
 
 
+def test_a_label_may_occur_in_every_example() -> None:
+    expected = naive.inverse_propensity(9, 9, 0.55, 1.5)
+    assert inverse_propensity([9], n_examples=9).tolist() == pytest.approx([expected])
+
+
 def test_rarer_labels_weigh_more() -> None:
     q = inverse_propensity([0, 1, 10, 100], n_examples=1000)
     assert (np.diff(q) < 0).all()

@@ -42,6 +42,7 @@ def test_rows_are_plain_values_with_names_and_thresholds() -> None:
         ("elm", 1, 1, 0, 0, 1.0, 1.0, 1.0, 0.5),
     ]
     assert type(next(table.rows()).support) is int
+    assert label_table(Y, Y, thresholds=[0, 1]).threshold.dtype == np.float64
     plain = label_table(Y, Y, thresholds=0.3)
     assert plain.name.tolist() == [0, 1]
     assert plain.threshold.tolist() == [0.3, 0.3]
@@ -94,6 +95,7 @@ def test_borders_of_counts_belong_to_the_more_frequent_part() -> None:
         ([1], {"by": "rank"}, ParameterError, "by='rank'"),
         ([1], {"at": (0.9, 0.1)}, ParameterError, "two increasing numbers from 0 to 1"),
         ([1], {"at": (0.1, 1.1)}, ParameterError, "two increasing numbers from 0 to 1"),
+        ([1], {"at": (-0.1, 0.5)}, ParameterError, "two increasing numbers from 0 to 1"),
         ([], {}, DataError, "one-dimensional array of counts"),
         ([0.5], {}, DataError, "one-dimensional array of counts"),
         ([1, -1], {}, DataError, "label 1 has the negative count -1"),

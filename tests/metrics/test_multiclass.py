@@ -78,6 +78,7 @@ def test_the_binomial_margin_is_that_of_the_papers() -> None:
     for percent, n, printed in [(6.36, 780, 1.71), (16.19, 962, 2.33), (83.74, 10_800, 0.70)]:
         assert 100 * binomial_margin(percent / 100, n) == pytest.approx(printed, abs=0.006)
     assert binomial_margin(0.5, 100, level=0.5) == pytest.approx(0.05 * 0.6745, rel=1e-3)
-    for bad in ({"share": 1.5}, {"share": math.nan}, {"n": 0}, {"level": 1.0}):
+    assert binomial_margin(0, 9) == binomial_margin(1, 9) == 0
+    for bad in ({"share": 1.5}, {"share": math.nan}, {"n": 0}, {"level": 0.0}, {"level": 1.0}):
         with pytest.raises(ParameterError, match=next(iter(bad))):
             binomial_margin(**{"share": 0.5, "n": 9, **bad})

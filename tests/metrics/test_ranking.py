@@ -109,13 +109,14 @@ SINGLE: dict[str, Callable[..., float]] = {
 @pytest.mark.parametrize("name", SINGLE)
 def test_each_function_gives_what_the_summary_gives(name: str) -> None:
     random = np.random.default_rng(0)
-    Y = csr_array(random.integers(0, 2, (20, N_LABELS)))
-    scores = csr_array(random.random((20, N_LABELS)))
+    Y = csr_array((random.random((60, N_LABELS)) < 0.2).astype(int))
+    scores = csr_array(random.random((60, N_LABELS)))
     q = random.random(N_LABELS) + 1
-    summary = metrics.ranking_metrics(Y, scores, [2, 4], inverse_propensities=q)
+    summary = metrics.ranking_metrics(Y, scores, [2, 4, 5], inverse_propensities=q)
     extra = (q,) if "ps" in name else ()
     for k in (2, 4):
         assert SINGLE[name](Y, scores, *extra, k=k) == summary[f"{name}@{k}"]
+    assert SINGLE[name](Y, scores, *extra) == summary[f"{name}@5"]
 
 
 def test_ndcg_agrees_with_scikit_learn() -> None:
@@ -154,6 +155,13 @@ def test_the_callers_matrices_are_left_alone() -> None:
     assert scores.data.tolist() == [0.5, 0.25]
 
 
+def test_scores_may_be_in_any_order_and_in_parts() -> None:
+    columns, values = np.array([2, 0, 1, 0]), np.array([0.5, 0.25, 0.5, 0.5])
+    scores = csr_array((values, columns, np.array([0, 4])), shape=(1, 3))
+    found = [metrics.precision_at_k(csr_array(row), scores, 2) for row in np.eye(3)[:, np.newaxis]]
+    assert found == [0.5, 0.5, 0]  # 0.75 in column 0, and a tie
+
+
 @pytest.mark.parametrize("kind", [csr_array, csr_matrix, lambda m: csr_array(m).tocsc()])
 @pytest.mark.parametrize("dtype", [bool, np.int8, np.float32, np.uint64])
 def test_any_sparse_kind_and_number_type_will_do(kind: Any, dtype: Any) -> None:
@@ -174,6 +182,7 @@ GOOD_Y = csr_array([[1, 0, 1], [0, 1, 0]])
         (csr_array([[0, np.nan]]), [[0]], "Y_true, row 0, column 1: nan, expected 0 or 1"),
         (GOOD_Y, csr_array([[0, 0, 1.0]]), "prediction has shape (1, 3): expected (2, 3)"),
         (GOOD_Y, csr_array([[0, 0, 1], [0, np.inf, 0]]), "prediction, row 1, column 1: inf"),
+        (GOOD_Y, csr_array([[0, 0, 1j], [0, 1, 0]]), "prediction holds values of type complex128"),
         (GOOD_Y, [[0.5, 0.1], [0.2, 0.1]], "type float64: expected integer label ids"),
         (GOOD_Y, [0, 1], "prediction is an array of shape (2,)"),
         (GOOD_Y, [[0], [1, 2]], "prediction: rows of different lengths"),

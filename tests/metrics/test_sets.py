@@ -78,8 +78,11 @@ def test_macro_f_at_k_is_the_macro_f_of_the_first_k(
     predicted = np.zeros(SHAPE, dtype=np.int64)
     np.put_along_axis(predicted, top, 1, axis=1)
     predicted[scores == 0] = 0
-    found = metrics.macro_f_at_k(csr_array(true), csr_array(scores), k)
-    assert found == metrics.f_measure(csr_array(true), csr_array(predicted))
+    Y, P, S = map(csr_array, (true, predicted, scores))
+    assert metrics.macro_f_at_k(Y, S, k) == metrics.f_measure(Y, P)
+    others: dict[str, Any] = {"beta": 2.0, "labels": [3, 0], "zero_division": 1, "interval": 0.9}
+    found, expected = metrics.macro_f_at_k(Y, S, k, **others), metrics.f_measure(Y, P, **others)
+    assert (found, found.interval) == (expected, expected.interval)
 
 
 def test_a_ranking_is_read_as_a_set() -> None:
