@@ -131,7 +131,7 @@ def tune_auto(
     values, default = np.full(pairs.shape[1], pairs.candidates[single_at]), single_at
     if chosen is not None:
         (own,), (of_band,) = curves[0].thresholds([chosen])
-        default = of_band[0] if len(of_band) else single_at
+        default = of_band[0]
         values = pairs.candidates[of_band[curves[0].band]]
         values[pairs.labels] = pairs.candidates[own]
     return Thresholds(
@@ -325,7 +325,7 @@ def _around(goal: Goal, Y: Any, scores: Any, candidates: FloatArray) -> FloatArr
     """Return scores that, as single thresholds, meet a constraint closely or miss it a little."""
     runs, n_rows, _ = read_pairs(Y, scores)
     parts = [(np.empty(0), np.empty(0, np.bool_))]
-    parts += [(pairs.score.astype(np.float64), pairs.truth) for pairs in runs]
+    parts += [(pairs.score, pairs.truth) for pairs in runs]
     score, truth = (np.concatenate(part) for part in zip(*parts, strict=True))
     if goal.labels_per_row is not None:
         wanted = goal.labels_per_row * n_rows

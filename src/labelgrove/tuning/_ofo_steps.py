@@ -105,7 +105,7 @@ def step_through(pairs: Pairs, counts: Counts, rule: Rule, rows_before: int) -> 
         pairs.score[order].astype(np.float64), pairs.truth[order], pairs.row[order] + rows_before
     )
     length = np.diff(starts)
-    busiest = np.argsort(-length, kind="stable")
+    busiest = np.argsort(-length)
     labels = busiest[: np.count_nonzero(length)]
     longest_first, begin = length[labels], starts[labels]
     mine, ours = counts.of(labels), rule.of(labels)
