@@ -97,6 +97,25 @@ def borrows_as_the_twin(
         assert values[j][chosen[j]] == pytest.approx(max(values[j]), abs=1e-9)
 
 
+@given(st.lists(st.tuples(st.integers(0, 5000), st.integers(0, 15)), min_size=1, max_size=40))
+def test_bands_span_a_factor_of_four_or_more_if_there_are_few_positives(
+    labels: list[tuple[int, int]],
+) -> None:
+    frequencies, positives = map(list, zip(*labels, strict=True))
+    bands: list[list[int]] = [[]]
+    for power in range(7):
+        if sum(positives[j] for j in bands[-1]) >= 20:
+            bands.append([])
+        low, high = 4**power if power else 0, 4 ** (power + 1)
+        bands[-1] += [j for j, often in enumerate(frequencies) if low <= often < high]
+    if len(bands) > 1 and sum(positives[j] for j in bands[-1]) < 20:
+        bands[-2:] = [bands[-2] + bands[-1]]
+    found = Bands.of(frequencies, np.array(positives)).of_label
+    assert [np.flatnonzero(found == b).tolist() for b in range(max(found) + 1)] == [
+        sorted(band) for band in bands
+    ]
+
+
 @settings(max_examples=25)
 @given(problems(), st.sampled_from(["macro", "micro", "instance"]))
 def test_it_is_never_worse_than_the_best_single_threshold(problem: Problem, average: str) -> None:

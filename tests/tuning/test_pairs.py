@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from labelgrove import DataError, ParameterError
-from labelgrove.tuning import Thresholds, label_priors, lower_bounds, tune_ofo
+from labelgrove.tuning import Thresholds, label_priors, lower_bounds, tune_fta, tune_ofo
 from labelgrove.tuning._pairs import grouped, read_pairs
 from tuning.problems import Problem, problems
 
@@ -44,6 +44,9 @@ def test_unsorted_repeated_and_zero_entries() -> None:
     assert pairs.label.tolist() == [0, 1, 2]
     assert pairs.score.tolist() == [0.5, 0.5, 0.0]
     assert scores.indices.tolist() == [1, 0, 1, 2]
+    twice = sparse.csr_array((np.array([0.25, 0.5]), np.array([0, 0]), np.array([0, 2])), (1, 1))
+    (pairs,) = read_pairs(np.array([[0]]), twice)[0]
+    assert pairs.score.tolist() == [0.75]
 
 
 def test_scores_of_any_number_type() -> None:
@@ -98,8 +101,10 @@ def test_bounds() -> None:
     for wrong in (1, 0, float("nan"), float("inf"), "2", True):
         with pytest.raises(ParameterError, match="c="):
             lower_bounds([0.5], c=wrong)  # type: ignore[arg-type]
-    with pytest.raises(ParameterError, match="priors: expected probabilities"):
-        lower_bounds([1.5])
+    for prior in (1.5, -0.5):
+        with pytest.raises(ParameterError, match="priors: expected probabilities"):
+            lower_bounds([prior])
+    assert tune_fta([[1]], [[0.2]], thresholds=[0.1]).values == pytest.approx([0.5])  # one row
 
 
 def test_applying_thresholds() -> None:
