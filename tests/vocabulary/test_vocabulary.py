@@ -62,6 +62,17 @@ def test_labels_that_are_numbers_are_found_by_their_digits() -> None:
     assert vocabulary.name(17) == vocabulary.name(np.int64(17)) == "fish"
 
 
+def test_a_label_is_found_by_a_name_that_no_other_has() -> None:
+    vocabulary = Vocabulary([HERRING, Concept("p2", {"fi": "silakka", "en": "p1265"})])
+    names = ["Baltic herring", "silakka", "p1265", "strömming"]
+    assert [vocabulary.id_of(name) for name in names] == ["p1265", *names[1:]]
+
+
+def test_an_empty_list_of_names_is_none() -> None:
+    vocabulary = Vocabulary([Concept("1", {"fi": ""}, {"fi": (), "en": ("herring",)})], ["fi"])
+    assert vocabulary.name("1") == vocabulary.name("1", "sv") == "herring"
+
+
 @pytest.mark.parametrize(
     ("concepts", "message"),
     [
@@ -80,7 +91,7 @@ concepts = st.builds(
     Concept,
     words,
     st.dictionaries(st.sampled_from(["", "fi", "en"]), words),
-    st.dictionaries(st.sampled_from(["", "fi"]), st.lists(words, min_size=1).map(tuple)),
+    st.dictionaries(st.sampled_from(["", "fi"]), st.lists(words, max_size=2).map(tuple)),
     st.none() | words,
     st.lists(words, max_size=2).map(tuple),
 )
@@ -102,6 +113,21 @@ def test_a_damaged_array_is_refused(content: bytes) -> None:
             Vocabulary.from_array(np.frombuffer(head + content, np.uint8))
         except (ModelFileError, DataError) as error:
             assert len(str(error)) < 400
+
+
+@pytest.mark.parametrize(
+    "concept",
+    [
+        b'{"id": 1}',
+        b'{"id": "1", "label": {"en": 1}}',
+        b'{"id": "1", "alternative": {"en": [1]}}',
+        b'{"id": "1", "notation": 1}',
+        b'{"id": "1", "broader": [1]}',
+    ],
+)
+def test_what_is_not_a_string_is_refused(concept: bytes) -> None:
+    with pytest.raises(ModelFileError, match="1 is not a string"):
+        Vocabulary.from_array(np.frombuffer(b'["en"]\n' + concept, np.uint8))
 
 
 # --- files ---------------------------------------------------------------------------------------

@@ -139,8 +139,8 @@ class Vocabulary:
         if concept is None:
             return None
         for names in (concept.preferred, concept.alternative):
-            for wanted in (language, *self._order) if language else self._order:
-                if wanted in names:
+            for wanted in (language, *self._order):
+                if wanted in names and names[wanted]:
                     name = names[wanted]
                     return name if isinstance(name, str) else name[0]
         return None
@@ -324,7 +324,6 @@ def _from_object(found: dict[str, Any]) -> Concept:
         {
             _text(language): tuple(map(_text, names))
             for language, names in found.get("alternative", {}).items()
-            if names
         },
         None if notation is None else _text(notation),
         tuple(map(_text, found.get("broader", ()))),
