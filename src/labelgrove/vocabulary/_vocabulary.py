@@ -139,10 +139,9 @@ class Vocabulary:
         if concept is None:
             return None
         for names in (concept.preferred, concept.alternative):
-            for wanted in (language, *self._order):
-                if wanted in names and names[wanted]:
-                    name = names[wanted]
-                    return name if isinstance(name, str) else name[0]
+            for wanted in (language, *self._order) if language else self._order:
+                if found := names.get(wanted):
+                    return found if isinstance(found, str) else found[0]
         return None
 
     def called(self, label: Any) -> str:
