@@ -273,6 +273,11 @@ def test_trees_are_rebuilt_after_hours_and_after_examples(
     assert tried.empty()
     told(2)
     assert tried.get(timeout=20) == 26
+    project.log.append([Addition("forget", Forgetting([*range(2, 22)]))]).result()
+    told(24)
+    assert tried.empty()
+    told(2)
+    assert tried.get(timeout=20) == 32  # 26 new ones, although there are only 6 more
     project.close()
 
 

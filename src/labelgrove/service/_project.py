@@ -123,7 +123,7 @@ class Project:
         except BaseException:
             self.log.close()
             raise
-        self._tried = (0, 0)  # the last attempt to rebuild: number of examples, and time
+        self._tried = (0, 0)  # the last attempt to rebuild: `log.added`, and the time
         self._asking: Batches[Asked] = Batches(
             self._answer, f"answers of {self.name}", most=_ASKED_AT_ONCE, waiting=_MOST_ASKING
         )
@@ -234,8 +234,8 @@ class Project:
     def _rebuild_is_due(self) -> bool:
         """Whether there are enough new examples, or any at all after enough hours."""
         every, hours = self.settings.rebuild_every, self.settings.rebuild_hours
-        examples, at = max(self._tried, self.log.rebuilt)
-        fresh = self.log.examples - examples
+        added, at = max(self._tried, self.log.rebuilt)
+        fresh = self.log.added - added
         if self.following or fresh <= 0:
             return False
         in_time = hours > 0 and now() - at >= 3_600_000 * hours
@@ -287,7 +287,7 @@ class Project:
         size = 1
         while True:
             if self._rebuild_is_due():
-                self._tried = (self.log.examples, now())
+                self._tried = (self.log.added, now())
                 threading.Thread(target=self._rebuild_in_time, daemon=True).start()
             with self._changed:
                 if not (self._jobs or self._closing or self._has_more()):
