@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 
 from labelgrove import DataError
 from labelgrove.cli.commands import app
-from labelgrove.client import Client, ServiceError
+from labelgrove.client import Client, ServiceError, projects
 from labelgrove.service import Service, create_app
 from labelgrove.vocabulary import Concept, Vocabulary
 from service.kit import examples
@@ -87,6 +87,20 @@ def test_a_forked_process_connects_anew(address: str, monkeypatch: pytest.Monkey
         client.stats()
         assert len(connected) == 2
     parents.close()
+
+
+def test_requests_have_the_timeout_and_token_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[float, str]] = []
+
+    def answer(_: Any, request: httpx.Request) -> httpx.Response:
+        asked.append((request.extensions["timeout"]["read"], request.headers["authorization"]))
+        return httpx.Response(200, json={"projects": []})
+
+    monkeypatch.setattr(httpx.HTTPTransport, "handle_request", answer)
+    with Client("http://127.0.0.1:9", "demo", token="x", timeout=3) as client:
+        client.stats()
+    assert projects("http://127.0.0.1:9", token="y", timeout=4) == []
+    assert asked == [(3, "Bearer x"), (4, "Bearer y")]
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b"])
