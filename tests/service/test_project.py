@@ -42,6 +42,7 @@ from labelgrove.service._project import Project
 from labelgrove.service._rebuild import compare_beside
 from labelgrove.service._settings import Entry, Settings
 from labelgrove.service._snapshots import Snapshot, file_fingerprint
+from labelgrove.service._stats import Progress
 from service.kit import SMALL, additions, examples, fingerprint_at_the_end, opened
 
 CHANGES = [
@@ -292,6 +293,18 @@ def test_answers_tell_the_sequence_number_that_they_were_computed_at(tmp_path: P
         seen.append(sequence)
     assert project.progress.stretches()
     project.close()
+
+
+def test_every_prediction_counts_in_one_of_at_most_200_stretches() -> None:
+    progress, noted = Progress(), 0
+    for sequence in range(2, 1000, 7):
+        progress.note(sequence, [True, False, True, True, False, False, True])
+        noted += 7
+        stretches = progress.stretches()
+        assert sum(one.predictions for one in stretches) == noted
+        assert sum(one.right for one in stretches) == noted // 7 * 4
+        assert len(stretches) <= 200 and len({one.predictions for one in stretches[:-1]}) <= 1
+    assert stretches[0].sequence == 2
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no signals")

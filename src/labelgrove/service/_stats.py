@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 import msgspec
 
+_MOST_STRETCHES = 200
+
 
 class Stretch(msgspec.Struct):
     """How often the first suggestion was right, just before its example was learnt.
@@ -70,7 +72,7 @@ class Stats(msgspec.Struct):
 class Progress:
     """Count how often the first suggestion was right, just before its example was learnt.
 
-    Counts since the service started, in at most 200 stretches of the stream.
+    Counts since the service started, in at most 200 equal stretches of the stream.
     """
 
     def __init__(self) -> None:
@@ -82,15 +84,18 @@ class Progress:
         """Add predictions, starting at a sequence number."""
         with self._lock:
             for hit in hits:
-                if not self._stretches or self._stretches[-1][1] >= self._width:
+                if not self._stretches or self._stretches[-1][1] == self._width:
+                    if len(self._stretches) == _MOST_STRETCHES:
+                        self._join_pairs()
                     self._stretches.append([sequence, 0, 0])
                 last = self._stretches[-1]
                 last[1] += 1
                 last[2] += hit
-            if len(self._stretches) >= 200:
-                pairs = zip(self._stretches[::2], self._stretches[1::2], strict=False)
-                self._stretches = [[a[0], a[1] + b[1], a[2] + b[2]] for a, b in pairs]
-                self._width *= 2
+
+    def _join_pairs(self) -> None:
+        pairs = zip(self._stretches[::2], self._stretches[1::2], strict=True)
+        self._stretches = [[a[0], a[1] + b[1], a[2] + b[2]] for a, b in pairs]
+        self._width *= 2
 
     def stretches(self) -> list[Stretch]:
         """Return all stretches, in order."""
