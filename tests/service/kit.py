@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
+
+from starlette.testclient import TestClient
 
 from labelgrove.service._events import Learnt
 from labelgrove.service._log import Addition
@@ -41,3 +44,32 @@ def fingerprint_at_the_end(project: Project) -> tuple[int, str]:
     project.applied(project.log.head).result(60)
     result: tuple[int, str] = project.fingerprint().result(60)
     return result
+
+
+# --- over HTTP -----------------------------------------------------------------------------------
+
+DEMO = "/v1/projects/demo"
+
+
+def teach(client: TestClient, count: int = 100, seed: int = 0) -> dict[str, Any]:
+    sent = [{"text": text, "labels": labels} for text, labels in examples(count, seed)]
+    answer = client.post(f"{DEMO}/examples?wait=applied", json={"examples": sent})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def suggestions(client: TestClient, text: str, **options: Any) -> list[str]:
+    answer = client.post(f"{DEMO}/suggest", data={"text": text, **options})
+    assert answer.status_code == 200, answer.text
+    return [one["uri"] for one in answer.json()["results"]]
+
+
+def refused(answer: Any, status: int, *words: str) -> None:
+    """A problem with this status, described in one sentence."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    problem = answer.json()
+    assert problem["status"] == status and problem["title"]
+    for word in words:
+        assert word in problem["detail"]
+    assert "\n" not in problem["detail"]

@@ -1,0 +1,346 @@
+"""Projects: made, listed, opened, put away and removed."""
+
+from __future__ import annotations
+
+import errno
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from starlette.testclient import TestClient
+
+from labelgrove import ParameterError
+from labelgrove.service import Service, Settings, create_app, recover
+from labelgrove.service._database import connect, write_events
+from labelgrove.service._events import Row
+from labelgrove.service._problems import DamagedLog, Problem
+from labelgrove.service._project import Project
+from service.kit import DEMO, SMALL, additions, examples, refused, teach
+
+
+def test_projects_are_made_once_and_removed(client: TestClient) -> None:
+    settings = {"name": "Second", "estimator": {"arity": 4}}
+    assert client.put("/v1/projects/second", json=settings).status_code == 201
+    assert client.put("/v1/projects/second", json=settings).status_code == 200
+    refused(client.put("/v1/projects/second", json={}), 409, "other settings")
+    told = client.get("/v1/projects/second/settings").json()
+    assert told == {**settings, "text": {"preset": "words+stems"}}
+    assert client.delete("/v1/projects/second").status_code == 204
+    refused(client.get("/v1/projects/second"), 404, "no project 'second'")
+    for bad in ("UP", "-a", "a" * 64, "a.b", "..", "%2e%2e"):
+        assert client.put(f"/v1/projects/{bad}", json={}).status_code in {404, 405, 422}, bad
+    refused(client.put("/v1/projects/a", json={"estimator": {"arity": 1}}), 422, "arity")
+    refused(
+        client.put("/v1/projects/a", json={"estimator": {"arty": 1}}),
+        422,
+        "'arty' is not a parameter of OnlinePLTClassifier",
+    )
+    for name, value in (("n_jobs", "x"), ("threshold", "high"), ("epochs", -1)):
+        refused(client.put("/v1/projects/a", json={"estimator": {name: value}}), 422, name)
+    refused(client.put("/v1/projects/a", json={"text": {"token_pattern": "(a+)+"}}), 422)
+    refused(client.put("/v1/projects/a", json={"txt": {}}), 422, "`txt`")
+
+
+@pytest.mark.parametrize("given", [{"random_state": None}, {"warm_start_size": 0.5}])
+def test_a_model_must_follow_from_its_log(client: TestClient, given: dict[str, Any]) -> None:
+    answer = client.put("/v1/projects/other", json={"estimator": given})
+    refused(answer, 422, next(iter(given)))
+
+
+def test_a_project_in_use_is_confirmed_at_once(service: Service) -> None:
+    with ThreadPoolExecutor(1) as threads, service.using("demo"):
+        assert threads.submit(service.create, "demo", SMALL).result(20) is False
+        with pytest.raises(Problem, match="other settings"):
+            threads.submit(service.create, "demo", Settings(name="another")).result(20)
+
+
+def test_a_project_is_removed_whatever_was_asked_of_it(
+    client: TestClient, service: Service
+) -> None:
+    teach(client)
+    change = {"names": {"cat": "tom"}}
+    assert client.post(f"{DEMO}/labels/rename?wait=applied", json=change).status_code == 200
+    stop = threading.Event()
+
+    def keep_asking() -> None:
+        while not stop.is_set() and client.get(f"{DEMO}/stats").status_code == 200:
+            pass
+
+    asking = [threading.Thread(target=keep_asking) for _ in range(3)]
+    asking += [threading.Thread(target=client.post, args=(f"{DEMO}/rebuild",))]
+    for one in asking:
+        one.start()
+    removed = threading.Thread(target=client.delete, args=(DEMO,))
+    removed.start()
+    removed.join(30)
+    stop.set()
+    for one in asking:
+        one.join(30)
+    assert not removed.is_alive() and service.names() == []
+
+
+def test_requests_that_wait_for_a_project_do_not_hold_up_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("slow", "other"):
+        with closing(Service(tmp_path)) as service:
+            service.create(name, SMALL)
+    service, ready = Service(tmp_path), threading.Event()
+    really = service._opened
+
+    def opened(name: str) -> Project:
+        assert name == "other" or ready.wait(30)
+        return really(name)
+
+    monkeypatch.setattr(service, "_opened", opened)
+    with (
+        closing(service),
+        TestClient(create_app(service), base_url="http://127.0.0.1:8787") as client,
+        ThreadPoolExecutor(50) as threads,
+    ):
+        waiting = [threads.submit(client.get, "/v1/projects/slow/stats") for _ in range(49)]
+        time.sleep(0.2)  # so that most of them have come
+        other = threads.submit(client.get, "/v1/projects/other/stats")
+        try:
+            assert other.result(20).status_code == 200
+        finally:
+            ready.set()
+        assert all(one.result().status_code == 200 for one in waiting)
+
+
+def test_who_comes_while_a_project_is_removed_finds_none(service: Service) -> None:
+    with ThreadPoolExecutor(3) as threads:
+        with service.using("demo"):
+            removed = threads.submit(service.delete, "demo")
+            while "demo" not in service._busy:
+                time.sleep(0.001)
+            for late in (service.enter, service.delete):  # they must not wait for the last user
+                with pytest.raises(Problem, match="no project 'demo'"):
+                    threads.submit(late, "demo").result(20)
+            with pytest.raises(Problem, match="is being deleted"):
+                threads.submit(service.create, "demo", SMALL).result(20)
+        removed.result()
+    assert service.create("demo", SMALL)
+
+
+def test_lists_leave_out_what_is_removed_meanwhile(
+    client: TestClient, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "names", lambda: ["demo", "gone"])
+    assert [one["project_id"] for one in client.get("/v1/projects").json()["projects"]] == ["demo"]
+    assert [one["vocab_id"] for one in client.get("/v1/vocabs").json()["vocabs"]] == ["demo"]
+
+
+def test_the_metrics_of_a_deleted_project_disappear(client: TestClient, service: Service) -> None:
+    service.create("other", SMALL)
+    assert 'project="other"' in client.get("/metrics").text
+    service.delete("other")
+    assert 'project="other"' not in client.get("/metrics").text
+
+
+def test_a_project_that_cannot_be_opened_is_not_served_and_harms_no_other(tmp_path: Path) -> None:
+    service = Service(tmp_path)
+    for name in ("broken", "demo"):
+        service.create(name, SMALL)
+    service.close()
+    path = tmp_path / "projects" / "broken" / "log.sqlite"
+    with closing(connect(path)) as log:
+        write_events(log, [Row(2, "learn", None, b'{"text": "", "labels": []}', 0)])
+    deleted = tmp_path / "projects" / ".demo.0123456789abcdef"  # killed while deleting
+    (deleted / "x").mkdir(parents=True)
+    again = Service(tmp_path)
+    again.begin()
+    assert [one.name for one in again.held()] == ["demo"]
+    assert not deleted.exists()
+    assert not any("log of broken" in one.name for one in threading.enumerate())
+    again.close()
+
+
+def test_a_damaged_log_does_not_keep_the_others_from_being_served(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = Service(tmp_path)
+    made.create("demo", SMALL)
+    made.create("other", SMALL)
+    made.close()
+    log = tmp_path / "projects" / "demo" / "log.sqlite"
+    log.write_bytes(b"not a database" * 100)
+    service = Service(tmp_path)
+    service.begin()
+    assert "project demo is not served" in caplog.text
+    with TestClient(create_app(service), base_url="http://127.0.0.1:8787") as client:
+        assert [one["project_id"] for one in client.get("/v1/projects").json()["projects"]] == [
+            "other"
+        ]
+        refused(client.get(DEMO), 500, "--recover demo")
+        refused(client.put(DEMO, json={}), 500, "--recover demo")
+        described = client.get("/openapi.json").json()["paths"]["/v1/projects/{project}"]
+        assert all(
+            "damaged" in one["responses"]["500"]["description"] for one in described.values()
+        )
+        ready = client.get("/health/ready")
+        assert ready.status_code == 200 and "--recover demo" in ready.json()["detail"]
+        assert 'labelgrove_failed{project="demo"} 1.0' in client.get("/metrics").text
+        assert client.delete("/v1/projects/other").status_code == 204
+    service.close()
+    service = Service(tmp_path)
+    with pytest.raises(DamagedLog, match="--recover demo"):  # nothing left to serve
+        service.begin()
+    service.close()
+    recover(log)
+    log.touch()  # a project whose creation was interrupted has a log without events
+    service = Service(tmp_path)
+    service.begin()
+    assert service.names() == [] and "the log has no events" in caplog.text
+    with pytest.raises(Problem, match="there is no project 'demo'"):
+        service.enter("demo")
+    service.begin(["demo"])
+    assert service.names() == ["demo"]
+    service.close()
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "reason"),
+    [
+        (OSError(errno.EACCES, "Permission denied"), 503, "Permission denied"),
+        (OSError(errno.ENOSPC, "No space left on device"), 507, "the disk is full"),
+        (ParameterError("arity: no longer known"), 503, "arity: no longer known"),
+    ],
+)
+def test_a_project_that_cannot_be_opened_is_told_of_until_it_can(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    error: Exception,
+    status: int,
+    reason: str,
+) -> None:
+    made = Service(tmp_path)
+    made.create("demo", SMALL)
+    made.create("other", SMALL)
+    made.close()
+
+    def refusing(path: Path, *, reading: bool = False) -> object:
+        if path.parent.name == "demo" and not reading:
+            raise error
+        return connect(path, reading=reading)
+
+    monkeypatch.setattr("labelgrove.service._log.connect", refusing)
+    service = Service(tmp_path)
+    service.begin()
+    with TestClient(create_app(service), base_url="http://127.0.0.1:8787") as client:
+        listed = client.get("/v1/projects").json()["projects"]
+        assert [one["project_id"] for one in listed] == ["other"]
+        refused(client.get(DEMO), status, "demo: cannot be opened", reason)
+        ready = client.get("/health/ready")
+        assert ready.status_code == 503 and reason in ready.json()["detail"]
+        assert 'labelgrove_failed{project="demo"} 1.0' in client.get("/metrics").text
+        assert caplog.text.count("project demo cannot be opened") == 1
+        monkeypatch.undo()
+        assert client.get("/health/ready").json() == {"status": "ready"}
+        assert 'labelgrove_failed{project="demo"} 0.0' in client.get("/metrics").text
+    service.close()
+
+
+def test_projects_are_put_away_and_come_back(tmp_path: Path) -> None:
+    service = Service(tmp_path, memory=1)
+    sent = {"examples": [{"text": text, "labels": labels} for text, labels in examples(30)]}
+    fingerprints = []
+    with TestClient(create_app(service), base_url="http://localhost") as client:
+        for name in ("a", "b", "c"):
+            client.put(f"/v1/projects/{name}", json=msgspec.to_builtins(SMALL))
+            client.post(f"/v1/projects/{name}/examples?wait=applied", json=sent)
+            fingerprints.append(client.get(f"/v1/projects/{name}/stats").json()["fingerprint"])
+        assert len(service.held()) < 3
+        for name in ("c", "a", "b"):
+            stats = client.get(f"/v1/projects/{name}/stats").json()
+            assert stats["fingerprint"] == fingerprints[0]
+            assert len(service.held()) == 1
+    service.close()
+
+
+def test_projects_without_new_events_are_listed_and_followed_without_reading_logs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = Service(tmp_path, memory=1)
+    opened: list[Path] = []
+
+    def open_project(*given: Any, **options: Any) -> Project:
+        opened.append(given[0])
+        return Project(*given, **options)
+
+    sent = {"examples": [{"text": text, "labels": labels} for text, labels in examples(30)]}
+    with TestClient(create_app(service), base_url="http://localhost") as client:
+
+        def learn(name: str) -> None:
+            client.post(f"/v1/projects/{name}/examples?wait=applied", json=sent)
+
+        for name in ("a", "b", "c"):
+            client.put(f"/v1/projects/{name}", json=msgspec.to_builtins(SMALL))
+            learn(name)
+        before = client.get("/v1/projects").json()
+        monkeypatch.setattr("labelgrove.service._service.Project", open_project)
+        monkeypatch.setattr("labelgrove.service._service.has_events", opened.append)
+        monkeypatch.setattr("labelgrove.service._log.events_after", None)
+        assert client.get("/v1/projects").json() == before
+        for name in ("a", "c"):
+            assert client.get(f"/v1/projects/{name}/log?after=31").json() == {
+                "head": 31,
+                "events": [],
+                "fingerprints": {},
+            }
+        assert not opened
+        monkeypatch.undo()
+        learn("a")
+        learn("b")
+        after = client.get("/v1/projects").json()["projects"]
+        changed = [
+            name["modification_time"] > was["modification_time"]
+            for name, was in zip(after, before["projects"], strict=True)
+        ]
+        assert changed == [True, True, False]
+        assert len(client.get("/v1/projects/a/log?after=31").json()["events"]) == 30
+        client.delete("/v1/projects/a")
+        client.put("/v1/projects/a", json=msgspec.to_builtins(SMALL) | {"name": "another"})
+        for name in ("a", "a", "b"):  # to the same number of events, and away
+            learn(name)
+        assert client.get("/v1/projects").json()["projects"][0]["name"] == "another"
+    service.close()
+
+
+def test_what_waits_to_be_written_counts_when_a_project_is_put_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, close = Service(tmp_path, memory=1), Project.close
+
+    def close_late(project: Project) -> None:
+        project.log.append(additions(1))  # of a client that no longer waits for the answer
+        assert service.head(project.name) is None  # nobody can know yet
+        close(project)
+
+    for name in ("a", "b"):
+        service.create(name, SMALL)
+        service.teach(name, *zip(*examples(30), strict=True))
+    with service.using("a"), service.using("b"):
+        monkeypatch.setattr(Project, "close", close_late)
+    for head in (32, 33):
+        with service.using("b"):  # puts the other away
+            assert service.head("a") == head
+        assert service.names() == ["a", "b"]
+        with service.using("a") as project:
+            assert project.log.head == service.head("a") == head
+    monkeypatch.undo()
+    service.close()
+
+
+def test_one_process_serves_a_directory(service: Service, tmp_path: Path) -> None:
+    with pytest.raises(Exception, match="another process is already serving this directory"):
+        Service(tmp_path / "served")
+    assert service.names() == ["demo"]
+    with service.using("demo") as project:
+        assert project.settings.estimator == SMALL.estimator != Settings().estimator
