@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from starlette.requests import Request
 from starlette.responses import Response
@@ -92,6 +93,18 @@ def test_who_dawdles_or_never_ends_is_not_waited_for(
             for name in range(10_000):
                 connection.sendall(b"x%d: %s\r\n" % (name, b"y" * 1000))
         assert name < 9_999
+
+
+def test_who_comes_when_there_are_too_many_is_told(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "_MOST_CONNECTIONS", 1)
+    with httpx.Client(base_url=address) as first, httpx.Client(base_url=address) as second:
+        assert first.get("/health/live").status_code == 200
+        answer = second.get("/health/live")
+        refused(answer, 503, "more than 1 clients are connected")
+        assert answer.headers["Retry-After"] == "1" and answer.headers["Connection"] == "close"
+        assert first.get("/health/live").status_code == 200
 
 
 def test_who_sends_no_more_is_answered_all_the_same(address: str) -> None:

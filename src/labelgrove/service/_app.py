@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -29,6 +30,8 @@ from labelgrove.service._openapi import openapi
 from labelgrove.service._routes import ROUTES
 from labelgrove.service._service import Service
 
+_log = logging.getLogger("labelgrove.service")
+
 _LEAST_SWITCH = 0.0005
 _PAGE = {"": "index.html", "page.css": "page.css", "page.js": "page.js"}
 _KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
@@ -43,6 +46,7 @@ _HEADERS = {
 _RAW_HEADERS = [(name.lower().encode(), value.encode()) for name, value in _HEADERS.items()]
 
 
+_MOST_CONNECTIONS = 2_000
 _HEAD_SECONDS = 20.0
 _HEAD_BYTES = 64 * 1024
 _FRAMING = (b"content-length", b"transfer-encoding")
@@ -109,6 +113,14 @@ async def _unknown(scope: Scope, receive: Receive, send: Send) -> None:
     await problem(404, said)(scope, receive, send)
 
 
+async def _too_many(scope: Scope, receive: Receive, send: Send) -> None:
+    _log.warning("refused a request: more than %d clients are connected", _MOST_CONNECTIONS)
+    said = f"more than {_MOST_CONNECTIONS} clients are connected; try again in a second"
+    refusal = problem(503, said, 1)
+    refusal.headers["Connection"] = "close"
+    await refusal(scope, receive, send)
+
+
 def _asked(scope: Scope) -> str:
     return f"{scope['method']} {scope['path']}"[:200]
 
@@ -154,7 +166,7 @@ class _Parser:
 
 
 class Protocol(HttpToolsProtocol):
-    """HTTP with limits on the time and size of a request's head."""
+    """HTTP with limits on connections, and on the time and size of a request's head."""
 
     _head_bytes = 0
     _deadline: asyncio.TimerHandle | None = None
@@ -209,6 +221,8 @@ class Protocol(HttpToolsProtocol):
         if self.head_is_known:
             return
         self._head_is_here()
+        too_many = len(self.connections) > _MOST_CONNECTIONS
+        self.app = _too_many if too_many else self.config.loaded_app
         super().on_headers_complete()
 
     def on_url(self, url: bytes) -> None:
@@ -302,7 +316,6 @@ def serve(service: Service, host: str, port: int, serving: Callable[[str], None]
             proxy_headers=False,
             timeout_keep_alive=75,
             timeout_graceful_shutdown=30,
-            limit_concurrency=2_000,
             http=Protocol,
             ws="none",
         )
