@@ -21,7 +21,7 @@ from labelgrove.service import _database, _log
 from labelgrove.service._batches import Batches
 from labelgrove.service._database import recover
 from labelgrove.service._events import Forgetting, Learnt, Row, body_of, encoded
-from labelgrove.service._log import Addition, Log, now
+from labelgrove.service._log import Addition, Log, Receipt, now
 from labelgrove.service._problems import DamagedLog, Problem
 from service.kit import additions
 
@@ -227,17 +227,29 @@ def steps(log: Log, act: Callable[[], Future[Any]]) -> int:
     return next(taken)
 
 
-def test_remembering_and_forgetting_do_not_read_the_whole_log(path: Path) -> None:
-    """A log without the index, as older ones are, gets it when it is opened."""
+def test_no_write_reads_the_whole_log(path: Path) -> None:
+    """A log without the indexes, as older ones are, gets them when it is opened."""
     written(path, 1)
     with closing(sqlite3.connect(path)) as old:
-        old.execute("DROP INDEX suggestion_ends")
+        for index in ("suggestion_ends", "request_times"):
+            old.execute(f"DROP INDEX IF EXISTS {index}")
     log = Log(path)
-    few = [steps(log, lambda: log.remember("a", "text", 60)), steps(log, lambda: log.forget("@1"))]
+    cleared = Receipt(1000, 1000)  # at this event, old keys are removed
+
+    def writes(name: str, example: str) -> list[int]:
+        return [
+            steps(log, lambda: log.remember(name, "text", 60)),
+            steps(log, lambda: log.forget(example)),
+            steps(log, lambda: log._submit(lambda at: _log._once(at, name, b"", lambda: cleared))),
+        ]
+
+    few = writes("a", "@1")
     log.append(additions(3000)).result()
     texts = [(str(i), "text", now() + 60_000) for i in range(3000)]
     log._writer.executemany("INSERT INTO suggestions VALUES (?, ?, ?)", texts)
-    many = [steps(log, lambda: log.remember("b", "text", 60)), steps(log, lambda: log.forget("@9"))]
+    keys = [(str(i), b"", b"", now()) for i in range(3000)]
+    log._writer.executemany("INSERT INTO requests VALUES (?, ?, ?, ?)", keys)
+    many = writes("b", "@9")
     assert all(later < first + 100 for first, later in zip(few, many, strict=True)), (few, many)
     log.close()
 

@@ -46,9 +46,12 @@ CREATE TABLE suggestions (id TEXT PRIMARY KEY, text TEXT NOT NULL, expires INTEG
 CREATE TABLE fingerprints (sequence INTEGER PRIMARY KEY, value TEXT NOT NULL) STRICT;
 PRAGMA user_version = {FORMAT};
 """
-# Without it, finding expired texts and counting the others would read all texts. Older logs get it
-# when they are opened.
-_INDEX = "CREATE INDEX IF NOT EXISTS suggestion_ends ON suggestions (expires)"
+# Without them, finding what has expired would read all texts and keys. Older logs get them when
+# they are opened.
+_INDEXES = (
+    "CREATE INDEX IF NOT EXISTS suggestion_ends ON suggestions (expires)",
+    "CREATE INDEX IF NOT EXISTS request_times ON requests (at)",
+)
 
 
 def is_disk_full(failure: BaseException) -> bool:
@@ -182,7 +185,8 @@ def connect(path: Path, *, reading: bool = False) -> sqlite3.Connection:
             connection.execute("PRAGMA query_only=ON")
         else:
             _prepare(connection, path)
-            connection.execute(_INDEX)
+            for index in _INDEXES:
+                connection.execute(index)
     except BaseException:
         connection.close()
         raise
