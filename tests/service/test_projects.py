@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import shutil
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -186,6 +187,10 @@ def test_a_damaged_log_does_not_keep_the_others_from_being_served(
         ready = client.get("/health/ready")
         assert ready.status_code == 200 and "--recover demo" in ready.json()["detail"]
         assert 'labelgrove_failed{project="demo"} 1.0' in client.get("/metrics").text
+        shutil.move(log.parent, tmp_path / "damaged")
+        refused(client.get(DEMO), 404)
+        assert client.get("/health/ready").json() == {"status": "ready"}
+        shutil.move(tmp_path / "damaged", log.parent)
         assert client.delete("/v1/projects/other").status_code == 204
     service.close()
     service = Service(tmp_path)
@@ -241,6 +246,10 @@ def test_a_project_that_cannot_be_opened_is_told_of_until_it_can(
         assert ready.status_code == 503 and reason in ready.json()["detail"]
         assert 'labelgrove_failed{project="demo"} 1.0' in client.get("/metrics").text
         assert caplog.text.count("project demo cannot be opened") == 1
+        (tmp_path / "projects" / "demo").rename(tmp_path / "demo")
+        assert client.get("/health/ready").json() == {"status": "ready"}
+        (tmp_path / "demo").rename(tmp_path / "projects" / "demo")
+        refused(client.get(DEMO), status)
         monkeypatch.undo()
         assert client.get("/health/ready").json() == {"status": "ready"}
         assert 'labelgrove_failed{project="demo"} 0.0' in client.get("/metrics").text

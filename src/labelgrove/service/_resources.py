@@ -453,7 +453,8 @@ async def ready(call: Call) -> Response:
             await call.context.entered(name)
             call.service.leave(name)
         except LabelGroveError as failure:
-            failures.append(str(failure))
+            if name in call.service.unopened():  # unless somebody has removed it
+                failures.append(str(failure))
     follower = call.service.follower
     if follower is not None and not follower.has_followed:
         failures.append(

@@ -175,6 +175,7 @@ class Service:
             with self._alone(name):
                 fresh = not self._is_there(name)
                 if fresh:
+                    self._clear(name)
                     folder.mkdir(exist_ok=True)
                     self._keep(name, Project(folder, settings))
         with self.using(name) as project:
@@ -238,9 +239,7 @@ class Service:
                 project = self._open.pop(name, None)
                 if project is not None:
                     project.close()
-                self._damaged.pop(name, None)
-                self._unopened.pop(name, None)
-                self._heads.pop(name, None)
+                self._clear(name)
                 gone = folder.with_name(f".{name}.{secrets.token_hex(8)}")
                 folder.rename(gone)
         finally:
@@ -389,8 +388,15 @@ class Service:
     def _existing(self, name: str) -> Path:
         folder = self._folder / _checked(name)
         if not self._is_there(name):
+            self._clear(name)
             raise _missing(name)
         return folder
+
+    def _clear(self, name: str) -> None:
+        """Drop what is known about a project that is no longer there, or not the same."""
+        with self._changed:
+            for known in (self._damaged, self._unopened, self._heads):
+                known.pop(name, None)
 
 
 def _missing(name: str) -> Problem:
