@@ -160,6 +160,28 @@ def test_a_project_that_cannot_be_followed_does_not_keep_the_others_from_it(
     replica.close()
 
 
+def test_a_log_that_cannot_be_read_does_not_keep_the_others_from_being_followed(
+    address: str, service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(client: Client, *request: Any, **options: Any) -> bytes:
+        return (
+            b"<h1>Hello</h1>"
+            if client.project == "another"
+            else content(client, *request, **options)
+        )
+
+    content = Client.content
+    monkeypatch.setattr(Client, "content", answer)
+    service.create("another", SMALL)
+    replica = Service(tmp_path / "replica", leader=address)
+    replica.begin()
+    follower = replica.follower
+    assert follower is not None
+    until(has_caught_up(replica, 1))
+    until(lambda: "expected a log as the answer" in follower.failure)
+    replica.close()
+
+
 def test_a_leader_that_never_answers_delays_no_shutdown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -173,7 +173,7 @@ def _fetch(client: Client, after: int, most: int = _AT_ONCE) -> Events:
     try:
         return msgspec.json.decode(content, type=Events)
     except msgspec.MsgspecError as error:
-        raise ServiceError(0, f"{client.url}: expected a log as the answer ({error})") from None
+        raise Problem(502, f"{client.url}: expected a log as the answer ({error})") from None
 
 
 def _rows(events: list[Event]) -> list[Row]:
