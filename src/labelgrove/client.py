@@ -347,7 +347,7 @@ class Client:
             If the project exists with other settings, or the settings are invalid.
         """
         words = {} if vocabulary is None else {"vocabulary": vocabulary.to_dicts()}
-        self._ask("PUT", self._home, _as_it_is, json={**(settings or {}), **words})
+        self._ask("PUT", self._home, _having("project_id"), json={**(settings or {}), **words})
 
     def neighbours(self) -> list[str]:
         """List the names of all projects of the service."""
@@ -359,13 +359,14 @@ class Client:
 
     def stats(self) -> dict[str, Any]:
         """Return the project's statistics: sequence number, fingerprint, examples, labels."""
-        stats: dict[str, Any] = self._ask("GET", "/stats", _as_it_is)
+        stats: dict[str, Any] = self._ask("GET", "/stats", _having("sequence", "fingerprint"))
         return stats
 
     def events(self, after: int, limit: int = 1_000, wait: float = 0.0) -> dict[str, Any]:
         """Return the log's events after a sequence number; wait up to `wait` seconds for one."""
         asked = {"after": after, "limit": limit, "wait": wait}
-        found: dict[str, Any] = self._ask("GET", "/log", _as_it_is, params=asked)
+        read = _having("head", "events")
+        found: dict[str, Any] = self._ask("GET", "/log", read, params=asked)
         return found
 
     def content(self, method: str, path: str, **request: Any) -> bytes:
@@ -468,8 +469,14 @@ def _results_of(found: Any, count: int) -> list[list[dict[str, Any]]]:
     return rows
 
 
-def _as_it_is(found: Any) -> Any:
-    return found
+def _having(*names: str) -> Callable[[Any], Any]:
+    """Return a reader that takes an object as it is if it has these members."""
+
+    def read(found: Any) -> Any:
+        itemgetter(*names)(found)
+        return found
+
+    return read
 
 
 def _cut(texts: Sequence[str], most: int) -> Iterator[slice]:

@@ -361,6 +361,9 @@ def test_requests_are_cut_where_texts_are_long(monkeypatch: pytest.MonkeyPatch) 
         lambda client: client.explain("a"),
         lambda client: client.learn(["a"], [["b"]]),
         lambda client: client.forget("a"),
+        Client.make,
+        Client.stats,
+        lambda client: client.events(0),
     ],
 )
 def test_an_answer_of_another_kind_of_server(body: bytes, ask: Callable[[Client], Any]) -> None:
