@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
+from labelgrove.cli.commands.serve import _teach_demo
+from labelgrove.datasets import PythonDoc
 from labelgrove.service import Service
 from labelgrove.service import _http as http
+from labelgrove.service._events import body_of
 from labelgrove.service._model import Learner
 from labelgrove.service._problems import Problem
 from labelgrove.service._project import Project
@@ -162,3 +165,16 @@ def test_a_snapshot_on_a_full_disk_is_refused(
     listed, gone = Project.snapshots, Snapshot(1, "0" * 64, Path("removed meanwhile"))
     monkeypatch.setattr(Project, "snapshots", lambda project: [*listed(project), gone])
     assert client.get(f"{DEMO}/snapshots").json() == taken
+
+
+def test_a_demo_that_was_stopped_is_completed(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docs = [PythonDoc(str(i), text, (text,), held_out=False) for i, text in enumerate("abcde")]
+    monkeypatch.setattr("labelgrove.datasets.iter_python_docs", lambda: iter(docs))
+    service.teach("demo", ["a", "b"], [["a"], ["b"]])
+    for _ in range(2):
+        _teach_demo(service)
+        with service.using("demo") as project:
+            taught = [body_of(row).text for row in project.log.read(1, 99)]
+        assert taught == list("abcde")

@@ -173,14 +173,12 @@ def _show(token: str) -> None:
 def _teach_demo(served: Service) -> None:
     from labelgrove.datasets import iter_python_docs
 
-    with served.using("demo") as project:
-        known = project.log.examples
-    docs = iter_python_docs()
-    while known == 0 and (some := list(islice(docs, 50))):
-        try:
+    with suppress(LabelGroveError):  # the service is being stopped, or cannot open the project
+        with served.using("demo") as project:
+            known = project.log.head - 1  # all but the settings, of a demo that was stopped
+        docs = islice(iter_python_docs(), known, None)
+        while some := list(islice(docs, 50)):
             served.teach("demo", [doc.text for doc in some], [doc.labels for doc in some])
-        except LabelGroveError:  # the service is being stopped
-            return
 
 
 class _Lines(logging.Formatter):
