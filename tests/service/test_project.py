@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import threading
 from concurrent.futures import wait
 from contextlib import closing
 from pathlib import Path
@@ -20,7 +21,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labelgrove.service import _project, _rebuild
+from labelgrove.service import _history, _project, _rebuild
 from labelgrove.service._events import (
     Deprecation,
     Example,
@@ -37,7 +38,7 @@ from labelgrove.service._events import (
 from labelgrove.service._history import History
 from labelgrove.service._log import Addition, now
 from labelgrove.service._model import batch_model
-from labelgrove.service._problems import Problem
+from labelgrove.service._problems import Problem, ShuttingDown
 from labelgrove.service._project import Project
 from labelgrove.service._rebuild import compare_beside
 from labelgrove.service._settings import Entry, Settings
@@ -452,3 +453,31 @@ def test_a_log_copied_while_it_is_written_makes_the_same_model(tmp_path: Path) -
         assert fingerprint_at_the_end(restored) == there
         restored.close()
     project.close()
+
+
+def test_a_long_log_is_learnt_once_and_said_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for module in (_history, _project):
+        monkeypatch.setattr(module, "LONG", 50)
+    caplog.set_level("INFO", "labelgrove.service")
+    project = opened(tmp_path / "long")
+    project.log.append(additions(60)).result()
+    expected = fingerprint_at_the_end(project)
+    project = without_snapshots(project)
+    assert fingerprint_at_the_end(project) == expected
+    assert "long: learning 61 events of the log that no snapshot has" in caplog.text
+    assert "long: learnt them in" in caplog.text
+    assert [one[:2] for one in project.snapshots()] == [expected]
+    project.close()
+
+
+def test_a_log_that_is_learnt_when_the_service_ends_is_left(tmp_path: Path) -> None:
+    project = opened(tmp_path)
+    project.log.append([*additions(60), Addition("rebuilt", Rebuilt(40))]).result()
+    project.close()
+    for one in project.snapshots():
+        one.path.unlink()
+    with pytest.raises(ShuttingDown):
+        Project(tmp_path, stopping=lambda: True)
+    assert not any("log of" in one.name for one in threading.enumerate())

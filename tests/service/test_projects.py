@@ -6,20 +6,25 @@ import errno
 import shutil
 import threading
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from queue import Queue
 from typing import Any
 
+import httpx
 import msgspec
 import pytest
 from starlette.testclient import TestClient
 
 from labelgrove import ParameterError
-from labelgrove.service import Service, Settings, create_app, recover
+from labelgrove.service import Service, Settings, create_app, recover, serve
+from labelgrove.service import _app as app
 from labelgrove.service._database import connect, write_events
 from labelgrove.service._events import Row
-from labelgrove.service._problems import DamagedLog, Problem
+from labelgrove.service._history import History
+from labelgrove.service._problems import DamagedLog, Problem, ShuttingDown
 from labelgrove.service._project import Project
 from service.kit import DEMO, SMALL, additions, examples, refused, teach
 
@@ -204,7 +209,7 @@ def test_a_damaged_log_does_not_keep_the_others_from_being_served(
     assert service.names() == [] and "the log has no events" in caplog.text
     with pytest.raises(Problem, match="there is no project 'demo'"):
         service.enter("demo")
-    service.begin(["demo"])
+    service.create_missing(["demo", "demo"])
     assert service.names() == ["demo"]
     service.close()
 
@@ -353,3 +358,77 @@ def test_one_process_serves_a_directory(service: Service, tmp_path: Path) -> Non
     assert service.names() == ["demo"]
     with service.using("demo") as project:
         assert project.settings.estimator == SMALL.estimator != Settings().estimator
+
+
+@pytest.fixture
+def served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., tuple[Any, app._Server, str]]]:
+    """Serve in a thread, to which no signal comes."""
+    made, address = Queue[app._Server](), Queue[str]()
+
+    class Server(app._Server):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            made.put(self)
+
+    monkeypatch.setattr(app, "_Server", Server)
+    monkeypatch.setattr(app, "_SIGNALS", ())
+    with ThreadPoolExecutor(1) as threads:
+        yield lambda service, begin: (
+            threads.submit(serve, service, "127.0.0.1", 0, address.put, begin),
+            made.get(timeout=30),
+            address.get(timeout=30),
+        )
+
+
+def test_who_opens_projects_is_alive_but_not_ready(served: Any, tmp_path: Path) -> None:
+    go = threading.Event()
+    running, server, at = served(Service(tmp_path), lambda: go.wait(30))
+    try:
+        assert httpx.get(f"{at}/health/live").status_code == 200
+        refused = httpx.get(f"{at}/health/ready")
+        assert refused.status_code == 503 and "still being opened" in refused.json()["detail"]
+    finally:
+        go.set()
+    while httpx.get(f"{at}/health/ready").status_code != 200:
+        time.sleep(0.01)
+    server.should_exit = True
+    running.result(30)
+
+
+def test_nothing_is_served_if_no_project_can_be(served: Any, tmp_path: Path) -> None:
+    def fail() -> None:
+        raise DamagedLog("all logs are damaged")
+
+    running, _, _ = served(Service(tmp_path), fail)
+    with pytest.raises(DamagedLog, match="all logs are damaged"):
+        running.result(30)
+
+
+def test_nobody_waits_for_projects_when_the_service_ends(
+    served: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long their logs take to learn."""
+    service, opening = Service(tmp_path), threading.Event()
+    for name in ("demo", "other"):
+        service.create(name, SMALL)
+    service.close()
+
+    def replay(_: History, upto: int, stopping: Callable[[], bool]) -> None:
+        opening.set()
+        while not stopping():
+            time.sleep(0.01)
+        raise ShuttingDown
+
+    monkeypatch.setattr(History, "model_at", replay)
+    service = Service(tmp_path)
+    running, server, at = served(service, service.begin)
+    with ThreadPoolExecutor(1) as threads:
+        asked = threads.submit(httpx.get, f"{at}{DEMO}/stats", timeout=30)
+        opening.wait(30)
+        time.sleep(0.2)  # so that the request waits, too
+        server.should_exit = True
+        refused(asked.result(), 503, "shutting down")
+    running.result(30)
+    assert service.held() == [] and service.unopened() == {}

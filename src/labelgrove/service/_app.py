@@ -7,6 +7,7 @@ import gc
 import logging
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -251,11 +252,17 @@ class Protocol(HttpToolsProtocol):
 
 
 class _Server(uvicorn.Server):
-    """A server that reports its address, and returns on signals instead of raising them again."""
+    """A server that reports its address, and returns on signals instead of raising them again.
 
-    def __init__(self, config: uvicorn.Config, serving: Callable[[str], None]) -> None:
+    It also returns once there is a failure, which it raises.
+    """
+
+    def __init__(
+        self, config: uvicorn.Config, service: Service, serving: Callable[[str], None]
+    ) -> None:
         super().__init__(config)
-        self._serving = serving
+        self._service, self._serving = service, serving
+        self.failure: BaseException | None = None
 
     async def startup(self, sockets: Any = None) -> None:
         """Start listening, and report the address."""
@@ -267,6 +274,21 @@ class _Server(uvicorn.Server):
         if self.started:
             [host, port, *_] = self.servers[0].sockets[0].getsockname()
             self._serving(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
+
+    async def on_tick(self, counter: int) -> bool:
+        """Tell whether to shut down."""
+        return await super().on_tick(counter) or self.failure is not None
+
+    async def shutdown(self, sockets: Any = None) -> None:
+        """Shut down, without waiting for projects that are being opened."""
+        self._service.closing = True
+        await super().shutdown(sockets)
+
+    def run(self, sockets: Any = None) -> None:
+        """Serve until there is a signal or a failure."""
+        super().run(sockets)
+        if self.failure is not None:
+            raise self.failure
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -282,7 +304,13 @@ class _Server(uvicorn.Server):
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-def serve(service: Service, host: str, port: int, serving: Callable[[str], None]) -> None:
+def serve(
+    service: Service,
+    host: str,
+    port: int,
+    serving: Callable[[str], None],
+    begin: Callable[[], None] = lambda: None,
+) -> None:
     """Serve until SIGTERM or Ctrl-C, then shut down gracefully.
 
     Shutting down completes running requests, applies waiting events and writes snapshots.
@@ -296,11 +324,24 @@ def serve(service: Service, host: str, port: int, serving: Callable[[str], None]
         0 for any free port.
     serving : callable
         Called with the address once the server listens.
+    begin : callable, optional
+        Opens the projects, in another thread: the server listens meanwhile, but is not ready.
+        If this fails, so does serving.
     """
-    # Existing objects live until exit. Exempt them from garbage collection, whose repeated scans
-    # would stall all requests.
-    gc.collect()
-    gc.freeze()
+
+    def begin_beside() -> None:
+        try:
+            begin()
+        except BaseException as failure:  # noqa: BLE001  the other thread raises it
+            server.failure = failure
+        # Existing objects live until exit. Exempt them from garbage collection, whose repeated
+        # scans would stall all requests.
+        gc.collect()
+        gc.freeze()
+        service.opening = False
+
+    service.opening = True
+    beginning = threading.Thread(target=begin_beside, name="beginning", daemon=True)
     # Threads that compute in Python yield sooner to those that answer requests.
     before = sys.getswitchinterval()
     sys.setswitchinterval(_LEAST_SWITCH)
@@ -319,7 +360,12 @@ def serve(service: Service, host: str, port: int, serving: Callable[[str], None]
             http=Protocol,
             ws="none",
         )
-        _Server(config, serving).run()
+        server = _Server(config, service, serving)
+        beginning.start()
+        server.run()
     finally:
+        service.closing = True
+        if beginning.ident is not None:
+            beginning.join()
         service.close()
         sys.setswitchinterval(before)

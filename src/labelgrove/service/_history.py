@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import logging
+import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from labelgrove import TextClassifier
@@ -16,10 +19,16 @@ from labelgrove.service._events import (
     named_now,
 )
 from labelgrove.service._model import Learner, learnt_anew
+from labelgrove.service._problems import ShuttingDown
 from labelgrove.service._settings import Settings
 from labelgrove.service._snapshots import Snapshot, loaded, snapshots
 
+_log = logging.getLogger("labelgrove.service")
+
 _AT_ONCE = 1_000
+
+LONG = 10_000
+"""Number of events that take long to learn again: a second or more."""
 
 
 class History:
@@ -46,8 +55,14 @@ class History:
         self._folder, self._settings = folder, settings
         self._controls, self._read = controls, read
 
-    def model_at(self, upto: int) -> Learner:
-        """Compute the model of the current log up to a sequence number."""
+    def model_at(self, upto: int, stopping: Callable[[], bool] = lambda: False) -> Learner:
+        """Compute the model of the current log up to a sequence number.
+
+        Raises
+        ------
+        ShuttingDown
+            Once ``stopping`` returns true.
+        """
         learner = loaded(
             [one for one in snapshots(self._folder) if one.sequence <= upto and self.holds(one)],
             lambda one: Learner(self._settings, self._controls, one.sequence, one.path),
@@ -55,12 +70,26 @@ class History:
         learner = learner or Learner(self._settings)
         beginnings = [row for row in self._controls if row.kind in NEW_BEGINNINGS]
         last = next((row for row in reversed(beginnings) if row.sequence <= upto), None)
-        if last is not None and last.sequence > learner.sequence:
-            learner = Learner(self._settings, self._controls, last.sequence - 1)
-            learner.begin_anew(last, self._begun_at(last))
-        for rows in self.events(learner.sequence, upto):
-            self.advance(learner, rows)
+        anew = last is not None and last.sequence > learner.sequence
+        with self._told(0 if anew else learner.sequence, upto):
+            if anew and last is not None:
+                learner = Learner(self._settings, self._controls, last.sequence - 1)
+                learner.begin_anew(last, self._begun_at(last, stopping))
+            for rows in self.events(learner.sequence, upto, stopping):
+                self.advance(learner, rows)
         return learner
+
+    @contextmanager
+    def _told(self, after: int, upto: int) -> Iterator[None]:
+        """Log that many events are learnt again."""
+        started = time.monotonic()
+        if upto - after >= LONG:
+            told = "%s: learning %d events of the log that no snapshot has"
+            _log.info(told, self._folder.name, upto - after)
+        yield
+        if upto - after >= LONG:
+            seconds = time.monotonic() - started
+            _log.info("%s: learnt them in %.0f s", self._folder.name, seconds)
 
     def advance(self, learner: Learner, rows: Sequence[Row]) -> None:
         """Apply events of the current log, from which forgotten examples are erased."""
@@ -74,9 +103,13 @@ class History:
                 plain.append(row)
         learner.apply(plain)
 
-    def events(self, after: int, upto: int) -> Iterator[list[Row]]:
+    def events(
+        self, after: int, upto: int, stopping: Callable[[], bool] = lambda: False
+    ) -> Iterator[list[Row]]:
         """Yield the events between two sequence numbers, in batches."""
         while after < upto:
+            if stopping():
+                raise ShuttingDown
             rows = self._read(after, min(_AT_ONCE, upto - after))
             yield rows
             after = rows[-1].sequence
@@ -94,7 +127,7 @@ class History:
         kinds = {row.kind for row in self._controls if after < row.sequence < before}
         return kinds & {"forget", *NAME_CHANGES}
 
-    def _begun_at(self, row: Row) -> TextClassifier:
+    def _begun_at(self, row: Row, stopping: Callable[[], bool] = lambda: False) -> TextClassifier:
         """Learn the model that begins at an event from the examples before it."""
         event = body_of(row)
         upto = event.upto if isinstance(event, Rebuilt) else 0
@@ -103,7 +136,7 @@ class History:
             for one in self._controls
             if one.kind in NAME_CHANGES and one.sequence <= row.sequence
         ]
-        before = itertools.chain.from_iterable(self.events(0, row.sequence - 1))
+        before = itertools.chain.from_iterable(self.events(0, row.sequence - 1, stopping))
         built = self._built(upto, row.sequence) if upto else None
         return learnt_anew(self._settings, named_now(before, changes), upto, built)
 

@@ -20,7 +20,7 @@ import msgspec
 from labelgrove._errors import LabelGroveError
 from labelgrove.service._batches import Batches
 from labelgrove.service._events import Rebuilt, Row, body_of
-from labelgrove.service._history import History
+from labelgrove.service._history import LONG, History
 from labelgrove.service._log import Addition, Log, now
 from labelgrove.service._model import EMPTY
 from labelgrove.service._problems import Problem
@@ -81,11 +81,15 @@ class Project:
         Settings of a new project.
     following : bool
         Whether all events come from another server.
+    stopping : callable
+        Whether to give up opening the project, which may take as long as learning the log did.
 
     Raises
     ------
     DamagedLog
         If the log is damaged.
+    ShuttingDown
+        If opening the project was given up.
 
     Attributes
     ----------
@@ -97,7 +101,12 @@ class Project:
     """
 
     def __init__(
-        self, folder: Path, settings: Settings | None = None, *, following: bool = False
+        self,
+        folder: Path,
+        settings: Settings | None = None,
+        *,
+        following: bool = False,
+        stopping: Callable[[], bool] = lambda: False,
     ) -> None:
         self.folder, self.name, self.following = folder, folder.name, following
         self.failure: str | None = None
@@ -119,7 +128,9 @@ class Project:
             self.settings = msgspec.json.decode(first.body, type=Settings)
             self._history = History(folder, self.settings, self.log.controls, self.log.read)
             self._remove_outdated()
-            self.learner = self._history.model_at(self.log.head)
+            self.learner = self._history.model_at(self.log.head, stopping)
+            if self.log.head - self._newest() >= LONG:  # or the next start takes as long
+                self._jobs.append((self._snapshot_if_new, Future()))
         except BaseException:
             self.log.close()
             raise
@@ -395,6 +406,10 @@ class Project:
             built = int(path.stem.rpartition("-")[2])
             if built > head or "forget" in self._history.changes(built, head + 1):
                 path.unlink(missing_ok=True)
+
+    def _newest(self) -> int:
+        """Return the sequence number of the newest snapshot."""
+        return max((one.sequence for one in self.snapshots()), default=0)
 
     def _take_snapshot(self) -> Snapshot | None:
         if not self.learner.has_learnt:

@@ -460,6 +460,8 @@ async def ready(call: Call) -> Response:
         failures.append(
             f"nothing was copied from the leader yet ({follower.failure or 'starting'})"
         )
+    if call.service.opening:
+        failures.append("the projects are still being opened")
     if call.service.closing:
         failures.append("the service is shutting down")
     if failures:

@@ -93,10 +93,10 @@ class Service:
         self._going: set[str] = set()  # being deleted
         self.tokens = Tokens(directory / "tokens.json")
         self.follower: Follower | None = None
-        self.closing = False
+        self.opening = self.closing = False
 
-    def begin(self, projects: Sequence[str] = (), token: str | None = None) -> None:
-        """Create missing projects, then open all projects, within the memory limit.
+    def begin(self, token: str | None = None) -> None:
+        """Open all projects, within the memory limit, and follow the leader, if there is one.
 
         A project that cannot be opened does not prevent the others from being served.
 
@@ -105,9 +105,6 @@ class Service:
         DamagedLog
             If there is a damaged project and no intact one.
         """
-        for name in projects:
-            if not self.has(name) and self.leader is None:
-                self.create(name, Settings())
         sound, there = 0, self.names()
         for log in sorted(self._folder.glob("[!.]*/log.sqlite")):
             if log.parent.name not in there:
@@ -116,6 +113,8 @@ class Service:
             try:
                 with self.using(name):
                     sound += 1
+            except ShuttingDown:
+                return
             except LabelGroveError as failure:  # the others are to be served whatever it is
                 _log.error("project %s is not served: %s", name, failure)
         if self._damaged and not sound:
@@ -187,6 +186,12 @@ class Service:
                 )
         self._make_room()
         return fresh
+
+    def create_missing(self, names: Iterable[str]) -> None:
+        """Create the projects that do not exist, with the default settings."""
+        for name in names:
+            if not self.has(name):
+                self.create(name, Settings())
 
     def adopt(self, name: str, rows: Sequence[Row]) -> None:
         """Create a project from the first events of another server's log."""
@@ -297,7 +302,11 @@ class Service:
         if name in self._damaged:  # checking a log takes a while, so do it only once
             raise DamagedLog(self._damaged[name])
         try:
-            project = Project(folder, following=self.leader is not None)
+            project = Project(
+                folder, following=self.leader is not None, stopping=lambda: self.closing
+            )
+        except ShuttingDown:
+            raise
         except DamagedLog as damage:
             self._damaged[name] = str(damage)
             self._unopened.pop(name, None)
@@ -336,9 +345,9 @@ class Service:
     def _alone(self, name: str, *, unused: bool = True, deleting: bool = False) -> Iterator[None]:
         """Get exclusive access to open a project, or to create or delete an unused one."""
         with self._changed:
-            if self.closing:
-                raise ShuttingDown
             while True:
+                if self.closing:
+                    raise ShuttingDown
                 # Nobody waits for a deletion: that would take a thread which the last user of the
                 # project may need in order to leave it.
                 if name in self._going and not deleting:

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -124,7 +125,7 @@ def serve(
                 f"--host {host}: the service would be open to the network without a token; create "
                 f"one first: labelgrove serve {directory} --new-token admin"
             )
-        served.begin([*(project or []), *(["demo"] if demo else [])], os.environ.get(_TOKEN))
+        served.create_missing([*(project or []), *(["demo"] if demo else [])])
 
         def serving(address: str) -> None:
             if json:
@@ -135,7 +136,8 @@ def serve(
             if demo:  # in the background, so that the page shows the model learning
                 threading.Thread(target=_teach_demo, args=(served,), daemon=True).start()
 
-        service.serve(served, host, port, serving)
+        begin = partial(served.begin, os.environ.get(_TOKEN))
+        service.serve(served, host, port, serving, begin)
     finally:
         served.close()
 
