@@ -19,7 +19,7 @@ from labelgrove._names import (
     SortedNames,
     as_names,
     as_vector,
-    check_savable,
+    check_new,
     label_type,
     place_in_list,
     type_name,
@@ -283,7 +283,7 @@ class LabelRegistry:
                 raise DataError(f"label {name!r} cannot be renamed: no label has this name")
         new = as_names(list(new_names.values()), place=place_in_list, classes=True)
         self._check_type(new, place_in_list)
-        check_savable(new.tolist(), lambda _: "the new name")
+        check_new(new.tolist(), lambda _: "the new name")
         holders, taken = set(old), set[Any]()
         for name in new.tolist():
             if name in taken:
@@ -366,7 +366,7 @@ class LabelRegistry:
             return ids, []
         arrived = plain if new.size == len(plain) else names[new].tolist()
         fresh = list(dict.fromkeys(arrived))
-        check_savable(fresh, lambda name: f"{place(plain.index(name))}: label")
+        check_new(fresh, lambda name: f"{place(plain.index(name))}: label")
         size = self._size + len(fresh)
         if size > MAX_LABELS:
             raise DataError(f"there would be {size} labels: expected at most {MAX_LABELS}")

@@ -137,6 +137,18 @@ def check_savable(names: list[Any], where: Callable[[str], str]) -> None:
                 ) from None
 
 
+def check_new(names: list[Any], where: Callable[[str], str]) -> None:
+    """Refuse names of new labels that cannot be saved or, as in data files, are blank."""
+    check_savable(names, where)
+    if names and isinstance(names[0], str):
+        for name in names:
+            if not name or name.isspace():
+                raise DataError(
+                    f"{where(name)} {name!r} is blank; expected a name (give [] to a row without "
+                    "labels)"
+                )
+
+
 def _plain(value: Any, i: int, place: Place, classes: bool) -> str | int:
     """Return one label as exactly str or int."""
     if isinstance(value, str):

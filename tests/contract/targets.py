@@ -263,9 +263,12 @@ def check_label_sets_may_be_announced(make: Make) -> None:
 @needs("sets")
 def check_any_characters_may_name_a_label(make: Make) -> None:
     X, _ = noise(n=4)
-    strange = ["", " a\tb\n", "Größe 🌳", "\x00", "None", "-1", "a,b;c"]
+    strange = ["\u200b", " a\tb\n", "Größe 🌳", "\x00", "None", "-1", "a,b;c"]
     clf = make().fit(X, [strange[:3], strange[3:], [], ["a", "A"]])
     assert clf.classes_.tolist() == sorted([*strange, "a", "A"])
     assert state(clf)  # it can be saved
+    for blank in ("", " \t"):
+        with pytest.raises(DataError, match="row 1: label '.*' is blank; expected a name"):
+            make().fit(X, [["a"], [blank], [], []])
     with pytest.raises(DataError, match="surrogate"):
         make().fit(X, [["\ud800"], [], [], []])
