@@ -127,6 +127,11 @@ def test_malformed(read, content: str | bytes, line: int, message: str) -> None:
     assert message in str(caught.value)
 
 
+def test_a_quoted_label_may_begin_with_a_blank_and_a_quote(read) -> None:
+    rows = read('text,label\nc," ""x"" y; z"\nd,\n', name="f.csv")
+    assert [*rows.labels] == [('"x" y', "z"), ()]
+
+
 def test_many_columns_are_read_in_linear_time(read) -> None:
     names = [f"column {i}" for i in range(100_000)]
     started = time.process_time()

@@ -139,10 +139,10 @@ def _pieces(
             if not fields:
                 continue
             if len(fields) != len(names):
-                late = f" ({_QUOTES})" if any(map(_is_quoted_late, fields)) else ""
+                late = any(_is_quoted_late(field, taken) for field in fields)
                 raise RowError(
                     f"the row has {len(fields)} fields; expected {len(names)}, one for each column"
-                    + late
+                    + (f" ({_QUOTES})" if late else "")
                 )
             if len(taken) > 1 and delimiter == "\t" and _are_rows(taken, len(names)):
                 raise RowError(
@@ -151,7 +151,7 @@ def _pieces(
                     "to be in double quotes, with those inside doubled"
                 )
             row = dict(zip(names, fields, strict=True))
-            if any(_is_quoted_late(row[name]) for name in labels):
+            if any(_is_quoted_late(row[name], taken) for name in labels):
                 raise RowError(f"labels begin with a blank and a double quote; {_QUOTES}")
             rows.add(labels_of(row, labels, separator), text_of(row, text), line)
         except (RowError, csv.Error, FileFormatError) as error:
@@ -165,9 +165,12 @@ def _pieces(
     yield rows.take()
 
 
-def _is_quoted_late(field: str) -> bool:
+def _is_quoted_late(field: str, lines: list[str]) -> bool:
     """Return whether blanks made an opening quote, after a separator, part of the field."""
-    return field[:1] == " " and field.lstrip(" ")[:1] == '"'
+    if field[:1] != " " or field.lstrip(" ")[:1] != '"':
+        return False
+    quoted = field.replace('"', '""')
+    return f'"{quoted}"' not in "".join(lines)
 
 
 def _noted(lines: Iterator[str], taken: list[str]) -> Iterator[str]:
