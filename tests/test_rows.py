@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from labelgrove import DataError
+from labelgrove import DataError, DataTypeError
 from labelgrove._validation import check_rows
 
 
@@ -52,7 +52,9 @@ class Unread:
 
 
 def test_a_column_without_numbers_is_named() -> None:
-    with pytest.raises(DataError, match=r"X: column 'b': could not convert .*; expected numbers"):
+    with pytest.raises(
+        DataTypeError, match=r"X: column 'b': could not convert .*; expected numbers"
+    ):
         check_rows(Table())
     with pytest.raises(DataError, match=r"^X is of type Unread: expected an array"):
         check_rows(Unread())

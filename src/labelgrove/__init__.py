@@ -2,6 +2,7 @@
 
 from labelgrove._errors import (
     DataError,
+    DataTypeError,
     FileFormatError,
     LabelGroveError,
     LearningInterrupted,
@@ -38,6 +39,7 @@ from labelgrove.trees import LabelTree
 __all__ = [
     "CompactionReport",
     "DataError",
+    "DataTypeError",
     "EmbeddingClassifier",
     "Explanation",
     "FastXMLClassifier",

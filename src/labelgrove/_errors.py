@@ -15,6 +15,10 @@ class DataError(LabelGroveError, ValueError):
     """Examples or labels that cannot be used; the message names the place."""
 
 
+class DataTypeError(DataError, TypeError):
+    """Features that are not numbers, for which scikit-learn raises a TypeError."""
+
+
 class FileFormatError(DataError):
     """A data file whose content is malformed.
 

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 
 from labelgrove import _core
-from labelgrove._errors import DataError
+from labelgrove._errors import DataError, DataTypeError
 from labelgrove._features import FeatureNames
 from labelgrove._sparse import require_inside, triples
 
@@ -305,10 +305,6 @@ def _check_arrays(indptr: Any, indices: Any, data: Any, n_features: int) -> Rows
     raise _not_finite(row, int(ids[position]), values[position], data[position])
 
 
-class _NotNumbers(DataError, TypeError):
-    """X holds values that are not numbers, for which scikit-learn expects a TypeError."""
-
-
 def _check_dense(X: Any) -> Rows:
     if np.ma.is_masked(X):
         raise DataError("X has masked entries: expected a number in each, such as X.filled(0)")
@@ -341,7 +337,7 @@ def _checked_array(X: Any) -> Any:
             estimator=None,
         )
     except TypeError as error:
-        raise _NotNumbers(f"X: {error}") from error
+        raise DataTypeError(f"X: {error}") from error
     except ValueError as error:
         _require_table(X)
         first, *others = str(error).splitlines()  # most of the other lines are numbers
@@ -359,7 +355,7 @@ def _require_number_columns(X: Any) -> None:
         try:
             np.asarray(column, np.float64)
         except (TypeError, ValueError) as error:
-            raise _NotNumbers(f"X: column {name!r}: {error}; expected numbers") from error
+            raise DataTypeError(f"X: column {name!r}: {error}; expected numbers") from error
 
 
 def _require_table(X: Any) -> None:

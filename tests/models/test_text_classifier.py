@@ -83,6 +83,9 @@ def test_what_the_classifier_lacks_is_not_offered() -> None:
     assert not hasattr(batch, "shared")
     assert not hasattr(lom, "compact")
     assert not hasattr(lom.fit(TEXTS, CLASSES), "tree_")
+    with pytest.raises(AttributeError) as refused:
+        batch.partial_fit(TEXTS, LABELS)
+    assert "'PLTClassifier' object has no attribute" in str(refused.value.__cause__)
     assert batch.fit_progress == 0
     assert batch.fit(TEXTS, LABELS).tree_.n_nodes > 1
     for name in ("classes_", "thresholds_", "compaction_"):

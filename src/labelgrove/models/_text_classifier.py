@@ -61,7 +61,8 @@ def _passed_on(
 
 
 def _offered(method: str) -> Any:
-    return available_if(lambda self: hasattr(self._learner, method))
+    """Decorate a method that exists only if the classifier has it, and otherwise names it."""
+    return available_if(lambda self: bool(getattr(self._learner, method)))
 
 
 class TextClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
