@@ -10,6 +10,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils import check_random_state
 
 from labelgrove._errors import ParameterError
@@ -92,22 +93,24 @@ def flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
-def integer(name: str, value: Any, least: int, most: int = 2**31 - 1) -> int:
-    """Return the value as an int.
+def integer(name: str, value: Any, least: int, most: int | None = 2**31 - 1) -> int:
+    """Return the value as an int; without ``most``, it may have up to 63 bits.
 
     Raises
     ------
     ParameterError
         If it is not an integer, or outside its domain.
     """
-    if type(value) is int and least <= value <= most:
+    greatest = 2**63 - 1 if most is None else most
+    if type(value) is int and least <= value <= greatest:
         return value
     if (
         isinstance(value, bool)
         or not isinstance(value, Integral)
-        or not least <= int(value) <= most
+        or not least <= int(value) <= greatest
     ):
-        raise ParameterError(f"{name}={value!r}: expected an integer from {least} to {most}")
+        domain = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise ParameterError(f"{name}={value!r}: expected an integer {domain}")
     return int(value)
 
 
@@ -180,6 +183,20 @@ def finite(name: str, value: Any) -> float:
     if not math.isfinite(number):
         raise ParameterError(f"{name}={value!r}: expected a finite number")
     return number
+
+
+def numbers(name: str, values: Any) -> npt.NDArray[np.float64]:
+    """Return numbers as a new array of any shape.
+
+    Raises
+    ------
+    ParameterError
+        If a value is not a number, or rows have different lengths.
+    """
+    try:
+        return np.array(values, np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ParameterError(f"{name}: expected numbers ({error})") from None
 
 
 def number_from(value: Any) -> float:

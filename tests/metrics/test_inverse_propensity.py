@@ -43,7 +43,8 @@ def test_rarer_labels_weigh_more() -> None:
     ("labels", "arguments", "error", "message"),
     [
         ([1, 2], {}, ParameterError, "n_examples is missing"),
-        ([1, 2], {"n_examples": 2}, ParameterError, "at least 3 examples"),
+        ([1, 2], {"n_examples": 2}, ParameterError, "n_examples=2: expected .* at least 3$"),
+        ([1, 2], {"n_examples": True}, ParameterError, "=True: expected .* at least 3$"),
         (
             [1, 2],
             {"n_examples": float("nan")},

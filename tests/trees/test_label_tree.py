@@ -113,6 +113,12 @@ def test_what_is_no_label_is_named(labels: object, message: str) -> None:
         LabelTree([-1, 0, 0], labels)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("labels", [3, "cat", None])
+def test_labels_of_a_flat_tree_are_a_list(labels: object) -> None:
+    with pytest.raises(DataError, match="expected a list of labels, not "):
+        LabelTree.flat(labels)  # type: ignore[arg-type] - as a caller might
+
+
 def test_children_of_a_node_that_is_none() -> None:
     for node in (-1, 3, 1.5, "1", True, None, [1], 10**30):
         message = re.escape(f"node={node!r}: expected an integer from 0 to 2")

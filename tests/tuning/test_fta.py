@@ -118,6 +118,8 @@ def test_the_score_is_the_metric() -> None:
         ({"average": "weighted"}, "average='weighted': expected one of macro, micro, instance"),
         ({"average": "micro", "common": False}, "common=False: the micro-averaged F-measure"),
         ({"lower": [0.1]}, "lower: found 1 numbers, expected one or 2"),
+        ({"thresholds": "x"}, "thresholds: expected numbers "),
+        ({"lower": ["x"]}, "lower: expected numbers "),
         ({"lower": -1.0}, "lower: expected one number of 0 or more"),
         ({"upper": 0.0}, "upper=0.0: expected a positive number"),
         ({"zero_division": 2}, "zero_division=2: expected 0 or 1"),

@@ -145,7 +145,8 @@ def test_a_call_that_fails_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [{"a": 3, "b": 2}, {"a": -1}, {"b": 0}, {"a": float("nan")}, {"a": [1, 1]}]
+    "arguments",
+    [{"a": 3, "b": 2}, {"a": -1}, {"b": 0}, {"a": float("nan")}, {"a": [1, 1]}, {"a": "x"}],
 )
 def test_parameters_outside_their_domain(arguments: dict[str, Any]) -> None:
     with pytest.raises(ParameterError):

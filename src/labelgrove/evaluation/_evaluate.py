@@ -135,4 +135,4 @@ def _training(
     if label_counts is None or n_train is None:
         raise ParameterError("label_counts and n_train: expected both or neither")
     require_same_kind(classes_of(clf), list(label_counts), "label_counts")
-    return Training(label_counts, integer("n_train", n_train, 0, 2**63 - 1), A, B)
+    return Training(label_counts, integer("n_train", n_train, 0, None), A, B)

@@ -69,11 +69,7 @@ def inverse_propensity(
         if not issparse(labels):
             raise ParameterError("n_examples is missing: it is needed when counts are given")
         n = labels.shape[0]
-    n = integer("n_examples", n, 0, 2**63 - 1)
-    if n < FEWEST_EXAMPLES:
-        raise ParameterError(
-            f"n_examples={n}: the propensity model needs at least {FEWEST_EXAMPLES} examples"
-        )
+    n = integer("n_examples", n, FEWEST_EXAMPLES, None)
     if counts.size and counts.max() > n:
         raise DataError(
             f"labels: label {counts.argmax()} occurs {counts.max()} times in {n} examples"

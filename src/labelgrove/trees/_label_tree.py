@@ -13,6 +13,7 @@ import numpy.typing as npt
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._names import Names, as_names, as_vector, check_savable
 from labelgrove._parameters import integer
+from labelgrove.trees._frequencies import as_labels
 from labelgrove.trees._graphs import read_networkx, write_dot, write_networkx
 from labelgrove.trees._plot import plot_tree
 from labelgrove.trees._structure import (
@@ -104,12 +105,19 @@ class LabelTree:
         -------
         LabelTree
 
+        Raises
+        ------
+        ParameterError
+            If a label is given twice.
+        DataError
+            If the labels are not a list of strings or one of integers.
+
         Examples
         --------
         >>> LabelTree.flat(["a", "b"]).depth
         1
         """
-        names = list(labels)
+        names = as_labels(labels)
         return cls([-1] + [0] * len(names), names)
 
     @property

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from labelgrove._errors import ParameterError
+from labelgrove._parameters import numbers
 from labelgrove.tuning._measure import f_from_counts, last_best
 from labelgrove.tuning._pairs import FloatArray, IntArray
 
@@ -72,7 +73,7 @@ class Bands:
         ParameterError
             If the frequencies are not one number of 0 or more for each label.
         """
-        known = np.array(positives if frequencies is None else frequencies, np.float64)
+        known = numbers("frequencies", positives if frequencies is None else frequencies)
         if known.shape != positives.shape or not ((known >= 0) & (known < np.inf)).all():
             raise ParameterError(
                 f"frequencies: expected {len(positives)} numbers of 0 or more, one per label"

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelgrove._errors import ParameterError
+from labelgrove._parameters import numbers
 from labelgrove.tuning._measure import check_average
 from labelgrove.tuning._pairs import FloatArray, IntArray, read_indicator
 
@@ -71,7 +72,7 @@ def lower_bounds(priors: npt.ArrayLike, c: float | None = None) -> FloatArray:
     >>> lower_bounds([1.0, 0.25, 0.001], c=100).tolist()
     [0.5, 0.2, 0.01]
     """
-    pi = np.asarray(priors, np.float64)
+    pi = numbers("priors", priors)
     if not ((pi >= 0) & (pi <= 1)).all():
         raise ParameterError("priors: expected probabilities, numbers from 0 to 1")
     nu: FloatArray = pi / (pi + 1)
@@ -95,7 +96,7 @@ def prior_lower(counts: IntArray, n_rows: int, average: str) -> FloatArray:
 
 def check_lower(lower: Any, n_labels: int | None = None) -> FloatArray:
     """Return lower bounds as an array of shape () or (m,), all at least 0."""
-    bounds = np.array(lower, np.float64)
+    bounds = numbers("lower", lower)
     if bounds.ndim > 1 or not (bounds >= 0).all() or not np.isfinite(bounds).all():
         raise ParameterError("lower: expected one number of 0 or more, or one for every label")
     if bounds.ndim == 1 and n_labels is not None and len(bounds) != n_labels:

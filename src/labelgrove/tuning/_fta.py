@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelgrove._errors import ParameterError
+from labelgrove._parameters import numbers
 from labelgrove.tuning._bounds import UPPER, clip
 from labelgrove.tuning._measure import f_from_counts, last_best, reaching
 from labelgrove.tuning._pairs import BoolArray, FloatArray, IntArray, Pairs
@@ -151,7 +152,7 @@ def _check_candidates(thresholds: npt.ArrayLike | None, upper: float) -> FloatAr
     if thresholds is None:
         candidates = 1.0 / np.array(CANDIDATES, np.float64)
         return np.unique(np.minimum(candidates, upper))
-    candidates = np.unique(np.asarray(thresholds, np.float64))
+    candidates = np.unique(numbers("thresholds", thresholds))
     if np.ndim(thresholds) != 1 or not candidates.size:
         raise ParameterError("thresholds: expected at least one number, in a list or 1-D array")
     if not ((candidates > 0) & (candidates <= upper)).all():

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelgrove._errors import DataError, ParameterError
-from labelgrove._parameters import integer
+from labelgrove._parameters import integer, numbers
 from labelgrove.tuning._bounds import UPPER, check_lower, check_upper
 from labelgrove.tuning._measure import check_zero_division, f_from_counts
 from labelgrove.tuning._ofo_steps import Counts, Rule, step_through
@@ -176,7 +176,7 @@ class OFO:
 
 
 def _per_label(name: str, values: npt.ArrayLike, n_labels: int) -> FloatArray:
-    array = np.array(values, np.float64)
+    array = numbers(name, values)
     if array.ndim > 1 or (array.ndim == 1 and len(array) != n_labels):
         raise ParameterError(f"{name}: expected one number, or one for each of {n_labels} labels")
     return np.atleast_1d(array)

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from labelgrove._cuts import reaches
 from labelgrove._errors import DataError, ParameterError
-from labelgrove._parameters import finite
+from labelgrove._parameters import finite, numbers
 from labelgrove._sparse import csr_of
 from labelgrove.tuning._figures import SetFigures
 from labelgrove.tuning._measure import Average, check_average
@@ -68,12 +68,7 @@ class Thresholds:
     cross_fitted: SetFigures | None = None
 
     def __post_init__(self) -> None:
-        try:
-            values = np.array(self.values, np.float64)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise ParameterError(
-                f"thresholds: expected one number for each class ({error})"
-            ) from error
+        values = numbers("thresholds", self.values)
         if values.ndim != 1 or np.isnan(values).any():
             found = "NaN" if values.ndim == 1 else f"an array of {values.ndim} dimensions"
             raise ParameterError(f"thresholds: found {found}; expected one number for each class")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from labelgrove._parameters import numbers
 from labelgrove.tuning._bounds import UPPER, prior_lower
 from labelgrove.tuning._fta import FTA
 from labelgrove.tuning._ofo import OFO, START_B
@@ -145,7 +146,7 @@ def tune_ofo(
     within: dict[str, Any] = {"lower": bounds, "upper": upper, "zero_division": zero_division}
     if a is None:
         best = FTA(n_labels, **within).update(Y, scores).finish().default
-        a = best * np.asarray(b, np.float64)
+        a = best * numbers("b", b)
     return OFO(n_labels, a=a, b=b, **within).update(Y, scores).finish()
 
 
