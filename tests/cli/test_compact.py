@@ -42,6 +42,15 @@ def test_a_size_and_a_type(run: Any, text_model: Path, texts: Path, tmp_path: Pa
     assert "float16, no weight below" in run("info", small).stdout
 
 
+def test_a_copy_that_is_larger_is_reported(run: Any, tmp_path: Path, texts: Path) -> None:
+    run("train", texts, "-o", tmp_path / "m.lg", "--limit", "4", "--for-prediction")
+    warned = run("compact", tmp_path / "m.lg", "-o", tmp_path / "small.lg").stderr
+    sizes = [(tmp_path / name).stat().st_size for name in ("m.lg", "small.lg")]
+    assert sizes[0] < sizes[1]
+    assert "small.lg: the copy is not smaller" in warned
+    assert f"{sizes[0]:,} bytes instead of {sizes[1]:,}" in warned
+
+
 def test_numbered_features_too(run: Any, vector_model: Path, tmp_path: Path) -> None:
     small = tmp_path / "small.lg"
     run("compact", vector_model, "-o", small, "--threshold", "0.05")

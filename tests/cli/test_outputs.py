@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from labelgrove import TextClassifier
+from labelgrove.cli.streams._console import encode
 from labelgrove.text import HashedText
 
 
@@ -136,6 +137,45 @@ def test_the_pattern_of_a_stranger_is_not_run(run: Any, texts: Path, tmp_path: P
     assert r"'(?:(?:\\w+)+)+!'" in refused.stderr and "--trust-pattern" in refused.stderr
     assert run("--trust-pattern", "predict", model, texts, "--limit", "1")
     assert run("predict", model, texts, "--limit", "1", "--trust-pattern")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("eval", "{m}", "{none}", "--metrics-file", "{folder}"),
+        ("eval", "{m}", "{none}", "--per-label", "{folder}"),
+        ("predict", "{m}", "{none}", "-o", "{folder}"),
+        ("tree", "build", "{none}", "-o", "{folder}"),
+    ],
+)
+def test_an_output_that_is_a_folder_is_found_before_the_work(
+    run: Any, text_model: Path, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    names = {"m": text_model, "none": tmp_path / "none.jsonl", "folder": tmp_path}
+    failed = run(*(word.format(**names) for word in words), status=1)
+    assert f"{tmp_path}: this is a folder; expected the name of a file" in failed.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "expected"),
+    [
+        ("-k", "0", "at least 1"),
+        ("-k", "x", "an integer"),
+        ("--threshold", "2", "at most 1"),
+        ("--threshold", "nan", "at most 1"),
+        ("--threshold", "x", "a number"),
+    ],
+)
+def test_a_number_out_of_range_is_repeated(
+    run: Any, text_model: Path, option: str, value: str, expected: str
+) -> None:
+    failed = run("predict", text_model, "--text", "a", option, value, status=2)
+    assert f"error: {option} {value}: expected {expected} (see " in failed.stderr
+
+
+def test_numbers_without_a_value_are_null_also_in_lists() -> None:
+    found = {"a": [1.0, float("nan")], "b": {"c": ({"d": float("inf")},)}}
+    assert json.loads(encode(found)) == {"a": [1.0, None], "b": {"c": [{"d": None}]}}
 
 
 @pytest.mark.parametrize("command", ["", "train", "info", "tree", "tree build"])

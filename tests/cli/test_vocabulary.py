@@ -31,6 +31,35 @@ def test_predict_names_labels(run: Any, named: Path, texts: Path, tmp_path: Path
     assert json.loads(first.stdout.splitlines()[0])["names"] == ["theme", None]
 
 
+def test_a_language_of_the_stored_names_may_be_chosen(
+    run: Any, texts: Path, named: Path, tmp_path: Path
+) -> None:
+    rows = "".join(f"topic-{i:02d},aihe {i:02d},theme {i:02d}\n" for i in range(60))
+    (tmp_path / "two.csv").write_text(f"id,label_fi,label_en\n{rows}")
+    run("train", texts, "-o", tmp_path / "two.lg", "--vocabulary", tmp_path / "two.csv")
+    text = ("--text", "topic3w0 topic3w1")
+
+    def shown(*words: str) -> str:
+        return str(run(words[0], tmp_path / "two.lg", *words[1:]).stdout)
+
+    assert "aihe " in shown("predict", *text)
+    assert "theme " in shown("predict", *text, "--language", "en")
+    assert "theme " in shown("explain", *text, "--language", "en")
+    tree = run("tree", "show", tmp_path / "two.lg", "--levels", "9", "--language", "en")
+    assert "theme " in tree.stdout
+    failed = run("predict", tmp_path / "two.lg", *text, "--language", "sv", status=1)
+    assert "has no names in 'sv'; expected one of 'en', 'fi'" in failed.stderr
+    run("train", texts, "-o", tmp_path / "bare.lg")
+    failed = run("predict", tmp_path / "bare.lg", *text, "--language", "fi", status=1)
+    assert "holds no vocabulary; expected --vocabulary as well" in " ".join(failed.stderr.split())
+
+
+def test_a_label_is_explained_by_its_name(run: Any, named: Path) -> None:
+    words = ("explain", named, "--text", "topic3w0", "--json", "--label")
+    by_name, by_id = (run(*words, label).stdout for label in ("subject 03", "topic-03"))
+    assert by_name == by_id and json.loads(by_id)["labels"][0]["label"] == "topic-03"
+
+
 def test_explain_tree_and_info_name_labels(run: Any, named: Path) -> None:
     text = ("--text", "topic3w0 topic3w1", "-k", "1")
     assert "subject " in run("explain", named, *text).stdout

@@ -57,6 +57,18 @@ _PARAMETER = re.compile(rf"^({'|'.join(_NAMED)})='?([^':]*)'?:")
 _PAIR = re.compile(rf"^({'|'.join(_NAMED)}) and ({'|'.join(_NAMED)}) exclude each other")
 
 
+_INVALID = re.compile(
+    r"Invalid value for '([^']+)'.*: Input should be "
+    r"(greater than or equal to|less than or equal to|a valid integer|a valid number)([^,]*).*"
+)
+_EXPECTED = {
+    "greater than or equal to": "at least",
+    "less than or equal to": "at most",
+    "a valid integer": "an integer",
+    "a valid number": "a number",
+}
+
+
 def _as_option(found: re.Match[str]) -> str:
     return f"{_NAMED[found[1]]} {found[2]}:"
 
@@ -114,8 +126,15 @@ def _report(failure: BaseException) -> int:
 
 
 def _about_usage(failure: BaseException, message: str) -> str:
-    """Append to the parser's message which ``--help`` to read."""
+    """Give the parser's message the form of ours, and append which ``--help`` to read."""
     message = message.rstrip(".") or "missing command"
+    problems: list[Any] = getattr(
+        failure.__cause__, "errors", list
+    )()  # Pydantic's, by which Typer parses
+    found = _INVALID.fullmatch(message)
+    if found is not None and problems:
+        expected = _EXPECTED.get(found[2], found[2])
+        message = f"{found[1]} {problems[0]['input']}: expected {expected}{found[3]}"
     context = getattr(failure, "ctx", None)
     if context is None:
         return message

@@ -15,7 +15,7 @@ import labelgrove
 from labelgrove._errors import DataError, FileFormatError, ModelFileError, ParameterError
 from labelgrove._parameters import thread_count
 from labelgrove.cli._application import OPTIONS, trusting
-from labelgrove.cli._options import Reading, parse_settings, settable
+from labelgrove.cli._options import AS_STORED, Naming, Reading, parse_settings, settable
 from labelgrove.cli._remote import is_address
 from labelgrove.cli._trees import read_tree, with_string_labels
 from labelgrove.cli.streams._numbers import counted
@@ -162,8 +162,8 @@ def _number_of_trees(estimator: Any) -> Any:
     return next((name for name in names if name in settable(estimator)), None)
 
 
-def load_model(path: str, *, jobs: int = 1, vocabulary: Vocabulary | None = None) -> Model:
-    """Open a model file; a given vocabulary replaces the one in it."""
+def load_model(path: str, *, jobs: int = 1, naming: Naming = AS_STORED) -> Model:
+    """Open a model file, and name its labels."""
     if path == "-":
         raise ParameterError(
             "MODEL -: expected a file; a model is mapped into memory, so standard input cannot "
@@ -173,8 +173,7 @@ def load_model(path: str, *, jobs: int = 1, vocabulary: Vocabulary | None = None
     if Path(path).is_dir():
         raise ModelFileError(f"{path}: this is a folder, not a model file")
     model: Model = labelgrove.load(path, n_jobs=jobs, trust_pattern=trusting.get())
-    if vocabulary is not None:
-        estimator_of(model).vocabulary_ = vocabulary
+    estimator_of(model).vocabulary_ = naming.over(model.vocabulary_, path)
     return model
 
 

@@ -15,6 +15,7 @@ import typer
 from labelgrove._errors import ParameterError
 from labelgrove.data import FORMATS, Columns
 from labelgrove.vocabulary import Vocabulary, read_vocabulary
+from labelgrove.vocabulary._read import in_languages
 
 _WORDS = {"true": True, "false": False, "none": None, "null": None}
 
@@ -126,7 +127,39 @@ def _naming(
     return read_vocabulary(vocabulary, _names(language))
 
 
-_GATHERED: dict[str, Callable[..., Any]] = {"reading": _reading, "vocabulary": _naming}
+@dataclass(frozen=True)
+class Naming:
+    """How labels are named where they are shown."""
+
+    vocabulary: Vocabulary | None = None
+    languages: tuple[str, ...] = ()
+
+    def over(self, stored: Vocabulary | None, path: str) -> Vocabulary | None:
+        """Return the vocabulary to use for a file that stores this one, or none."""
+        if self.vocabulary is not None or not self.languages:
+            return self.vocabulary or stored
+        if stored is None:
+            raise ParameterError(
+                f"--language {','.join(self.languages)}: {path} holds no vocabulary; expected "
+                "--vocabulary as well"
+            )
+        return in_languages(map(stored.__getitem__, stored), self.languages, path)
+
+
+#: As the model says.
+AS_STORED = Naming()
+
+
+def _showing(vocabulary: _VocabularyOption = None, language: _LanguageOption = None) -> Naming:
+    languages = _names(language)
+    return Naming(None if vocabulary is None else read_vocabulary(vocabulary, languages), languages)
+
+
+_GATHERED: dict[str, Callable[..., Any]] = {
+    "reading": _reading,
+    "vocabulary": _naming,
+    "naming": _showing,
+}
 
 
 def gathered(command: Callable[..., None]) -> Callable[..., None]:

@@ -15,7 +15,7 @@ import labelgrove
 from labelgrove._errors import DataError, FileFormatError, ParameterError
 from labelgrove._names import integer_in, on_one_line
 from labelgrove.cli._application import trusting
-from labelgrove.cli._options import AS_FOUND, Reading, settable
+from labelgrove.cli._options import AS_FOUND, Naming, Reading, settable
 from labelgrove.cli.streams._console import say_warning
 from labelgrove.cli.streams._numbers import count, counted
 from labelgrove.cli.streams._source import Source, joined
@@ -191,11 +191,17 @@ BUILDERS: dict[str, Builder] = {
 }
 
 
-def read_tree(path: str, *, named: bool = False) -> LabelTree:
+def read_tree(path: str, naming: Naming | None = None) -> LabelTree:
     """Read a tree: JSON, an edge list (.tsv), or the tree of a model.
 
-    With ``named``, the labels of a model that has a vocabulary are prefixed with their names.
+    With ``naming``, labels are prefixed with their names.
     """
+    tree, stored = _tree_and_vocabulary(path)
+    vocabulary = None if naming is None else naming.over(stored, path)
+    return tree if vocabulary is None else with_names(tree, vocabulary)
+
+
+def _tree_and_vocabulary(path: str) -> tuple[LabelTree, Vocabulary | None]:
     file = Path(path)
     edges = file.suffix.lower() == ".tsv"
     with file.open("rb") as stream:
@@ -206,10 +212,10 @@ def read_tree(path: str, *, named: bool = False) -> LabelTree:
         if not isinstance(tree, LabelTree):
             algorithm = getattr(model, "classifier_", model).algorithm
             raise ParameterError(f"{path}: a model of {algorithm} has no label tree")
-        return with_names(tree, model.vocabulary_) if named and model.vocabulary_ else tree
+        return tree, model.vocabulary_
     try:
         text = file.read_text(encoding="utf-8")
-        return LabelTree.from_edge_list(text) if edges else LabelTree.from_json(text)
+        return LabelTree.from_edge_list(text) if edges else LabelTree.from_json(text), None
     except UnicodeDecodeError:
         raise DataError(f"{path}: expected text in UTF-8") from None
     except (DataError, ParameterError) as failure:

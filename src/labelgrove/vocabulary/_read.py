@@ -105,12 +105,24 @@ def read_vocabulary(
         concepts.append(_in(languages, concept) if languages else concept)
     if not concepts:
         raise FileFormatError(name, None, "holds no concepts; expected at least one")
-    there = Vocabulary(concepts).named_in
+    return in_languages(concepts, languages, name)
+
+
+def in_languages(concepts: Iterable[Concept], languages: tuple[str, ...], path: str) -> Vocabulary:
+    """Return the vocabulary of a file that shows names in these languages, by default in all.
+
+    Raises
+    ------
+    ParameterError
+        If no label has a name in any of them.
+    """
+    whole = Vocabulary(concepts)
+    there = whole.named_in
     wanted = (*languages, "") if languages and "" in there else languages
     if wanted and there and not set(wanted) & set(there):
         asked, found = (", ".join(map(shown, names)) for names in (languages, sorted(there)))
-        raise ParameterError(f"language: {name} has no names in {asked}; expected one of {found}")
-    return Vocabulary(concepts, wanted)
+        raise ParameterError(f"language: {path} has no names in {asked}; expected one of {found}")
+    return Vocabulary(map(whole.__getitem__, whole), wanted) if wanted else whole
 
 
 def _in(languages: tuple[str, ...], concept: Concept) -> Concept:

@@ -30,7 +30,7 @@ from labelgrove.cli._options import (
     gathered,
 )
 from labelgrove.cli.streams import _numbers
-from labelgrove.cli.streams._console import show_pairs, write_json
+from labelgrove.cli.streams._console import say_warning, show_pairs, write_json
 from labelgrove.cli.streams._source import Source
 from labelgrove.models import CompactionReport
 from labelgrove.models._label_tree import LabelTreeClassifier
@@ -93,10 +93,16 @@ def compact(
     X, y = (None, None) if data is None else _examples(model, data, reading, limit)
     small: Any = model.compact(dtype=dtype, threshold=threshold, max_bytes=most, X=X, y=y)
     small.save(output, for_prediction=True)
+    report: CompactionReport = small.compaction_
+    if report.bytes_after > report.bytes_before:
+        say_warning(
+            f"{output}: the copy is not smaller: saved for prediction, {model_file} itself takes "
+            f"{report.bytes_before:,} bytes instead of {report.bytes_after:,}"
+        )
     if json:
-        write_json({"model": output, **asdict(small.compaction_)})
+        write_json({"model": output, **asdict(report)})
     else:
-        show_pairs(_for_people(small.compaction_, output))
+        show_pairs(_for_people(report, output))
 
 
 def _examples(model: Model, data: str, reading: Reading, limit: int | None) -> tuple[Any, Any]:

@@ -16,6 +16,7 @@ from labelgrove._errors import ParameterError
 from labelgrove.cli._models import Model, inputs_of, labels_for, load_model, reading_for
 from labelgrove.cli._options import (
     AS_FOUND,
+    AS_STORED,
     BeamOption,
     DataArgument,
     FilterPairsOption,
@@ -23,6 +24,7 @@ from labelgrove.cli._options import (
     JsonOption,
     LimitOption,
     ModelArgument,
+    Naming,
     Reading,
     ThresholdOption,
     ThresholdsOption,
@@ -85,7 +87,7 @@ def evaluate(
     beam: BeamOption = None,
     jobs: JobsOption = 1,
     reading: Reading = AS_FOUND,
-    vocabulary: Vocabulary | None = None,
+    naming: Naming = AS_STORED,
     limit: LimitOption = None,
 ) -> None:
     """Measure MODEL on DATA: ranking quality, predicted label sets, and speed.
@@ -99,7 +101,7 @@ def evaluate(
     F1 is measured on the label sets that MODEL predicts with its own thresholds, or with
     --threshold: macro (the mean over the labels in DATA), micro and instance.
     """
-    model = load_model(model_file, jobs=jobs, vocabulary=vocabulary)
+    model = load_model(model_file, jobs=jobs, naming=naming)
     reading = reading_for(model, reading)
     with Source(data, reading=reading, limit=limit, **labels_for(model)) as source:
         cut = chosen_cut(model, threshold, thresholds)

@@ -24,8 +24,10 @@ from labelgrove.cli._models import (
 )
 from labelgrove.cli._options import (
     AS_FOUND,
+    AS_STORED,
     JsonOption,
     ModelArgument,
+    Naming,
     Reading,
     ThresholdOption,
     ThresholdsOption,
@@ -36,7 +38,6 @@ from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import is_terminal, show, write_json
 from labelgrove.cli.streams._source import Source
 from labelgrove.models import Explanation, Highlight, LabelExplanation, Step, TextClassifier
-from labelgrove.vocabulary import Vocabulary
 
 _SHORT = 800
 _PASSAGES = 6
@@ -61,7 +62,11 @@ def explain(
     ] = None,
     label: Annotated[
         str | None,
-        typer.Option("--label", metavar="X", help="Explain this label, predicted or not."),
+        typer.Option(
+            "--label",
+            metavar="X",
+            help="Explain this label, by its id or its name, predicted or not.",
+        ),
     ] = None,
     k: Annotated[
         int, typer.Option("-k", metavar="K", min=1, help="Explain the K best labels.")
@@ -72,7 +77,7 @@ def explain(
         int, typer.Option("--top", metavar="N", min=0, help="Number of features shown per node.")
     ] = 6,
     reading: Reading = AS_FOUND,
-    vocabulary: Vocabulary | None = None,
+    naming: Naming = AS_STORED,
     json: JsonOption = False,
 ) -> None:
     """Show why MODEL predicts labels for an example, or why it does not predict a label.
@@ -83,7 +88,7 @@ def explain(
     much. For LOMtree, LdSM and FastXML, also shows the leaves that the example reaches, and the
     label's share in them.
     """
-    model = load_model(model_file, vocabulary=vocabulary)
+    model = load_model(model_file, naming=naming)
     if not hasattr(model, "explain"):
         raise ModelStateError(
             f"{model_file}: {algorithm_of(model)} models cannot explain their predictions"
@@ -125,7 +130,11 @@ def _example(
 
 
 def _label(model: Model, label: str | None) -> Any:
-    if label is None or model.classes_.dtype.kind not in "iu":
+    if label is None or label in model.classes_.tolist():
+        return label
+    if model.vocabulary_ is not None:
+        label = model.vocabulary_.id_of(label)
+    if model.classes_.dtype.kind not in "iu":
         return label
     number = integer_in(label)
     if number is None:

@@ -31,6 +31,7 @@ from labelgrove.cli._options import (
     JsonOption,
     LimitOption,
     ModelArgument,
+    Naming,
     NewModelOption,
     ProgressiveOption,
     Reading,
@@ -82,7 +83,7 @@ def learn(
         )
     checkpoints = Checkpoints(target, context.params, checkpoint)
     with checkpoints as kept:  # no other process may write the model from here on
-        model = load_model(model_file, jobs=jobs, vocabulary=vocabulary)
+        model = load_model(model_file, jobs=jobs, naming=Naming(vocabulary))
         check_can_write(target)
         batch = estimator_of(model)
         if isinstance(batch, PLTClassifier):

@@ -13,11 +13,13 @@ from labelgrove._names import integer_in
 from labelgrove.cli._models import Model, inputs_of, load_model, reading_for
 from labelgrove.cli._options import (
     AS_FOUND,
+    AS_STORED,
     BeamOption,
     FilterPairsOption,
     JobsOption,
     LimitOption,
     ModelArgument,
+    Naming,
     Reading,
     ThresholdOption,
     ThresholdsOption,
@@ -86,7 +88,7 @@ def predict(
     ] = "-",
     jobs: JobsOption = 1,
     reading: Reading = AS_FOUND,
-    vocabulary: Vocabulary | None = None,
+    naming: Naming = AS_STORED,
     limit: LimitOption = None,
 ) -> None:
     """Predict labels and their probabilities for DATA or for texts.
@@ -99,15 +101,16 @@ def predict(
     if (text is None) == (data is None):
         raise ParameterError("expected either DATA (- for standard input) or --text")
     if is_address(model_file):
-        others = (threshold, beam, labels_file, filter_pairs, vocabulary)
-        if thresholds or any(one is not None for one in others):
+        others = (threshold, beam, labels_file, filter_pairs)
+        if thresholds or naming != AS_STORED or any(one is not None for one in others):
             raise ParameterError(
                 f"{model_file}: a service returns only the K best labels; expected none of "
-                "--threshold, --thresholds, --beam, --labels-file, --filter-pairs and --vocabulary"
+                "--threshold, --thresholds, --beam, --labels-file, --filter-pairs, --vocabulary "
+                "and --language"
             )
         predict_there(model_file, data or text or [], k or DEFAULT_K, output, reading, limit)
         return
-    model = load_model(model_file, jobs=jobs, vocabulary=vocabulary)
+    model = load_model(model_file, jobs=jobs, naming=naming)
     allowed = None if labels_file is None else read_allowed_labels(labels_file, model)
     excluded = excluded_labels(model, filter_pairs)
     search = Search(model, k, chosen_cut(model, threshold, thresholds), beam, allowed, excluded)

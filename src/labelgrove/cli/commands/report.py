@@ -17,11 +17,13 @@ from labelgrove.cli._models import (
 )
 from labelgrove.cli._options import (
     AS_FOUND,
+    AS_STORED,
     DataArgument,
     FilterPairsOption,
     JobsOption,
     LimitOption,
     ModelArgument,
+    Naming,
     Reading,
     gathered,
 )
@@ -32,7 +34,6 @@ from labelgrove.cli.streams._progress import ProgressLine, shown
 from labelgrove.cli.streams._source import Source
 from labelgrove.reporting import write_report
 from labelgrove.reporting._page import check_packages
-from labelgrove.vocabulary import Vocabulary
 
 
 @gathered
@@ -60,7 +61,7 @@ def report(
     filter_pairs: FilterPairsOption = None,
     jobs: JobsOption = 1,
     reading: Reading = AS_FOUND,
-    vocabulary: Vocabulary | None = None,
+    naming: Naming = AS_STORED,
     limit: LimitOption = None,
 ) -> None:
     """Measure MODEL on DATA in detail, and write an HTML report.
@@ -71,7 +72,7 @@ def report(
     check_can_write(output)
     check_packages()
     files = [model_file] if compare is None else [model_file, compare]
-    models = [load_model(path, jobs=jobs, vocabulary=vocabulary) for path in files]
+    models = [load_model(path, jobs=jobs, naming=naming) for path in files]
     excluded = excluded_labels(models[0], filter_pairs)
     X, labels = _read(models, data, reading, limit)
     names = [Path(path).stem for path in (model_file, compare or "the other")]

@@ -16,10 +16,12 @@ from labelgrove.cli._application import Command, Group
 from labelgrove.cli._models import TEXT_SETTINGS
 from labelgrove.cli._options import (
     AS_FOUND,
+    AS_STORED,
     DataArgument,
     JobsOption,
     JsonOption,
     LimitOption,
+    Naming,
     Reading,
     SeedOption,
     SetOption,
@@ -35,7 +37,6 @@ from labelgrove.cli._trees import (
     outline,
     read_tree,
     tree_as_bytes,
-    with_names,
 )
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import (
@@ -48,7 +49,6 @@ from labelgrove.cli.streams._console import (
 )
 from labelgrove.cli.streams._output import Output
 from labelgrove.cli.streams._progress import ProgressLine, shown
-from labelgrove.vocabulary import Vocabulary
 
 _RESERVED = {"n_jobs": "--jobs", "random_state": "--seed"}
 
@@ -165,12 +165,10 @@ def show(
     labels: Annotated[
         int, typer.Option("--labels", metavar="N", min=1, help="Labels listed per node.")
     ] = 6,
-    vocabulary: Vocabulary | None = None,
+    naming: Naming = AS_STORED,
 ) -> None:
     """Print TREE as an outline, with label names if there is a vocabulary."""
-    found = read_tree(tree, named=vocabulary is None)
-    if vocabulary is not None:
-        found = with_names(found, vocabulary)
+    found = read_tree(tree, naming)
     screen = output_console()
     with named(STANDARD_OUTPUT):
         for line in outline(found, levels=levels, width=children, samples=labels):

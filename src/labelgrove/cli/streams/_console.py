@@ -154,4 +154,6 @@ def _plain(value: Any) -> Any:
         return None
     if isinstance(value, dict):
         return {str(name): _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
     return value

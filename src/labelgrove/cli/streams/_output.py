@@ -65,6 +65,8 @@ def check_outputs(command: str, parameters: Mapping[str, Any]) -> None:
         folder = Path(os.path.realpath(output)).parent  # of the file that a link leads to
         if not folder.is_dir():
             raise FileNotFoundError(errno.ENOENT, "no such folder", os.fspath(folder))
+        if command != "convert" and Path(output).is_dir():
+            raise ParameterError(f"{output}: this is a folder; expected the name of a file")
         if Path(output).is_file() and any(
             Path(output).samefile(file)
             for name in kept
