@@ -91,7 +91,7 @@ void OnlinePlt::learn(const std::function<Example(std::size_t)>& examples, std::
       }
     } catch (const BudgetExceeded&) {
       refused = std::current_exception();
-      return false;
+      end = begin;  // what was taken in before is still learnt
     }
     return true;
   };

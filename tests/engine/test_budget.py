@@ -165,6 +165,17 @@ def test_a_budget_that_is_too_small_is_told_and_costs_nothing() -> None:
     assert same_answers(pickle.loads(pickle.dumps(clf)), clf, X[:10])
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_what_comes_before_a_refused_example_is_learnt(threads: int) -> None:
+    given, rows = bounded(max_bytes=300_000), stream(6, 60)
+    wide = Example(tuple(range(4000)), (1.0,) * 4000, rows[0].labels)
+    learnt, refused = _core.OnlinePlt(given), _core.OnlinePlt(given)
+    learn(learnt, rows)
+    with pytest.raises(_core.BudgetExceeded):
+        learn(refused, [*rows, wide], threads=threads)
+    assert {**save_bytes(refused), "budget": b""} == {**save_bytes(learnt), "budget": b""}
+
+
 def ones(columns: Any) -> sp.csr_array:
     return sp.csr_array((np.ones(len(columns)), columns, [0, len(columns)]), shape=(1, 4000))
 
