@@ -97,6 +97,10 @@ def test_content(content: str, format: str) -> None:
         ("2012\t<http://a/1>\n", "annif", "annif", "annif"),
         ("0:1 3:2\n4:1\n", "svmlight", "svmlight", "svmlight"),  # surely features, not text
         ("0:1 3:2\nscores 4:1\n", "fasttext", "fasttext", "svmlight"),
+        ("2 5 3\n0,2 4:1\n1 0:1 2:3\n", "xmlc", "xmlc", "xmlc"),  # after a header
+        ("2 5 3\n0,2 4:1\nwords\n", "fasttext", "fasttext", "xmlc"),
+        ("2 5 3\n2 1\n", "xmlc", "fasttext", "xmlc"),
+        ("2 5 3\n", "xmlc", "fasttext", "xmlc"),
     ],
 )
 def test_content_that_needs_no_labels(content: str, unknown: str, text: str, numbers: str) -> None:
@@ -129,7 +133,21 @@ def test_a_pipe_is_read_no_further_than_its_format_needs() -> None:
 
 
 lines_of_formats = st.sampled_from(
-    ["", " ", "a", "2012", "3 1:2", "1:2", "# a", "{}", "{a", "[", "__label__a", "a\t<http://a>"]
+    [
+        "",
+        " ",
+        "a",
+        "2012",
+        "1 2 3",
+        "3 1:2",
+        "1:2",
+        "# a",
+        "{}",
+        "{a",
+        "[",
+        "__label__a",
+        "a\t<http://a>",
+    ]
 )
 
 

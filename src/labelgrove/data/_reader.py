@@ -177,8 +177,8 @@ def open_examples(
     text_expected : bool, optional
         What a first line is that looks like numbers, a comment or a brace, if neither `format` nor
         the name says, and labels are not required: numbers if False. If True, it is a plain text,
-        unless it has two features and all lines are rows of numbers. By default it is a text if any
-        other line is one.
+        unless all lines are rows of numbers, and the first one has two features or is a header. By
+        default it is a text if any other line is one.
 
     Returns
     -------

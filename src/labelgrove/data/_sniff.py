@@ -48,6 +48,7 @@ _PAIR = re.compile(rb"(?:^|[ \t])" + _FEATURE)
 _OBJECT = re.compile(rb'\s*\{\s*(?:"(?:[^"\\]|\\.)*"\s*:|\}\s*$)')  # of JSON, not of a text
 _BRACKET = re.compile(rb"\s*\[\s*[^\[{\]\"\s]")  # of a text, not of an array of examples
 _ANNIF_ROW = re.compile(rb"[^\t]*\t[ \t]*<[^<>\s]+>(?:\s|$)")
+_HEADER = re.compile(rb"\s*\d+[ \t]+\d+[ \t]+\d+\s*")  # of xmlc; or a text of three numbers
 _XMLC_ROW = re.compile(rb"(?:\d+(?:,\d+)*)?(?:[ \t]+\d+(?::\S*)?)*[ \t]*")
 
 
@@ -119,7 +120,7 @@ def format_from_content(
     Rows of numbers that are valid in both xmlc and svmlight are taken as xmlc. If no labels are
     required, lines of no other format are taken as fastText texts without labels. If text is not
     expected, the first line then tells whether they are numbers; else all lines must be, and if it
-    is, the first must have two features.
+    is, the first must have two features, or be a header before a row with one.
 
     Raises
     ------
@@ -163,7 +164,9 @@ def _unlabelled_format(source: LineSource, text_expected: bool | None) -> str:
     changeable = {"annif"} if text_expected is False else {"annif", "xmlc", "svmlight"}
 
     def is_settled(head: bytes) -> bool:
-        return has_line(head) and _unlabelled_looks_like(head, text_expected) not in changeable
+        if not has_line(head) or (text_expected and _HEADER.fullmatch(head.rpartition(b"\n")[0])):
+            return False  # a row tells
+        return _unlabelled_looks_like(head, text_expected) not in changeable
 
     return _unlabelled_looks_like(source.peek(_HEAD_BYTES, is_settled), text_expected)
 
@@ -180,9 +183,17 @@ def _unlabelled_looks_like(head: bytes, text_expected: bool | None) -> str:
         return numbers
     if found := _labelled(lines, first):
         return found
-    if text_expected and len(_PAIR.findall(first)) < 2:
+    rows = [line for line in lines if line.strip()]
+    if text_expected and not _begin_as_features_do(rows):
         return "fasttext"
-    return _numbers_in([line for line in lines if line.strip()]) or "fasttext"
+    return _numbers_in(rows) or "fasttext"
+
+
+def _begin_as_features_do(rows: list[bytes]) -> bool:
+    """Return whether the first row has two features, or follows a header and has one."""
+    if len(rows) > 1 and _HEADER.fullmatch(rows[0]):
+        return _PAIR.search(rows[1]) is not None
+    return bool(rows) and len(_PAIR.findall(rows[0])) > 1
 
 
 def _lines_of(head: bytes) -> tuple[list[bytes], bytes]:
