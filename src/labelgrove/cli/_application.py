@@ -128,9 +128,8 @@ def _report(failure: BaseException) -> int:
 def _about_usage(failure: BaseException, message: str) -> str:
     """Give the parser's message the form of ours, and append which ``--help`` to read."""
     message = message.rstrip(".") or "missing command"
-    problems: list[Any] = getattr(
-        failure.__cause__, "errors", list
-    )()  # Pydantic's, by which Typer parses
+    # Typer parses by Pydantic, whose errors hold what was given.
+    problems: list[Any] = getattr(failure.__cause__, "errors", list)()
     found = _INVALID.fullmatch(message)
     if found is not None and problems:
         expected = _EXPECTED.get(found[2], found[2])
