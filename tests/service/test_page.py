@@ -72,7 +72,7 @@ def test_a_name_stands_for_its_label(screen: Callable[..., Screen], address: str
     page.locator("#project").select_option("animals")
     page.locator("#teach-form").evaluate("form => form.requestSubmit()")
     expect(page.locator("#notice")).to_have_text("Type or paste a text first.")
-    with page.expect_response(lambda answer: "/log?" in answer.url):
+    with page.expect_response(lambda answer: "/stats?" in answer.url):
         pass  # the page has looked for news, successfully
     expect(page.locator("#notice")).to_have_text("Type or paste a text first.")
     page.locator("#text").fill("it barks")
@@ -83,6 +83,24 @@ def test_a_name_stands_for_its_label(screen: Callable[..., Screen], address: str
     expect(page.locator("#notice")).to_be_hidden()
     stored = httpx.get(f"{address}/v1/projects/animals/examples/@2").json()
     assert stored["labels"] == ["http://a/1", "http://a/0"]
+
+
+def test_events_are_fetched_once_and_the_vocabulary_never(
+    screen: Callable[..., Screen], address: str
+) -> None:
+    window = screen(1280, False)
+    page = window.page
+    with Client(address, "demo") as client:
+        page.goto(address)
+        page.wait_for_selector("html[data-ready]")
+        client.learn(["meow"], [["cat"]], applied=True)
+        expect(page.locator("#log")).to_contain_text("cat ← meow")
+        for _ in range(2):
+            with page.expect_response(lambda answer: "/stats?" in answer.url):
+                pass
+    expect(page.locator("#log li")).to_have_count(1)
+    assert len([one for one in window.requests if "/log?after=1" in one]) == 2
+    assert not [one for one in window.requests if "/log?after=0" in one]
 
 
 def test_what_cannot_be_looked_up_is_not_left_out(

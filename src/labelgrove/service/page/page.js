@@ -186,10 +186,16 @@ const watch = guarded(async () => {
   if (!at('log-part').hidden) await list(stats.head)
 })
 
+let listed = '' // the project and the last event of the log on the page
+
 async function list(head) {
+  const last = `${project} ${head}`
+  if (listed === last) return // an event may have megabytes
   try {
-    const { events } = await call('GET', of(`log?after=${Math.max(0, head - 8)}`))
+    // Never the first one: it is the settings, with the whole vocabulary.
+    const { events } = await call('GET', of(`log?after=${Math.max(1, head - 8)}`))
     at('log').replaceChildren(...events.reverse().map(event))
+    listed = last
   } catch (error) {
     if (error.status !== 403) throw error
     at('log-part').hidden = true // this token may not read it
