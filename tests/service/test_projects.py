@@ -432,3 +432,25 @@ def test_nobody_waits_for_projects_when_the_service_ends(
         refused(asked.result(), 503, "shutting down")
     running.result(30)
     assert service.held() == [] and service.unopened() == {}
+
+
+def test_nobody_waits_for_rebuilds_when_the_service_ends(
+    served: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, begun, stopped = Service(tmp_path), threading.Event(), threading.Event()
+    service.create("demo", SMALL)
+
+    def rebuild(_: Project) -> None:
+        begun.set()
+        assert stopped.wait(30)
+        raise Problem(503, "rebuild: stopped")
+
+    monkeypatch.setattr(Project, "rebuild", rebuild)
+    monkeypatch.setattr(Project, "stop_building", lambda _: stopped.set())
+    running, server, at = served(service, lambda: None)
+    with ThreadPoolExecutor(1) as threads:
+        asked = threads.submit(httpx.post, f"{at}{DEMO}/rebuild", timeout=60)
+        assert begun.wait(30)
+        server.should_exit = True
+        refused(asked.result(), 503, "stopped")
+    running.result(30)

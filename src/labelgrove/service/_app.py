@@ -280,8 +280,10 @@ class _Server(uvicorn.Server):
         return await super().on_tick(counter) or self.failure is not None
 
     async def shutdown(self, sockets: Any = None) -> None:
-        """Shut down, without waiting for projects that are being opened."""
+        """Shut down, without waiting for projects that are being opened or rebuilt."""
         self._service.closing = True
+        for project in self._service.held():
+            project.stop_building()
         await super().shutdown(sockets)
 
     def run(self, sockets: Any = None) -> None:
