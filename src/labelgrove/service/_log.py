@@ -101,18 +101,18 @@ class Log:
         Sequence number of the last committed event.
     examples : int
         Number of examples, without forgotten ones.
-    added : int
-        Number of examples, including those forgotten since the log was opened.
     controls : list of Row
         All events other than examples. They are few.
+    taught : int
+        Number of examples, with forgotten ones.
     rebuilt : tuple of int
-        At the latest rebuild, or else at the first event: `added`, and the time in milliseconds
-        since 1970.
+        At the latest rebuild, or else at the first event: the value of `taught`, and the time in
+        milliseconds since 1970.
     """
 
     def __init__(self, path: Path, committed: Callable[[], None] = lambda: None) -> None:
         self.path = path
-        self.head, self.examples, self.added = 0, 0, 0
+        self.head = self.examples = self.taught = 0
         self.controls: list[Row] = []
         self.rebuilt = (0, 0)
         self._committed = committed
@@ -448,12 +448,13 @@ class Log:
 
     def _count(self, row: Row) -> None:
         self.examples += row.kind == "learn"
-        self.added += row.kind == "learn"
-        if row.kind not in {"learn", "forgotten"}:
+        if row.kind in {"learn", "forgotten"}:
+            self.taught += 1
+        else:
             self.controls.append(row)
         self.head = row.sequence
         if row.kind in {"settings", "rebuilt"}:
-            self.rebuilt = (self.added, row.at)
+            self.rebuilt = (self.taught, row.at)
 
 
 def now() -> int:

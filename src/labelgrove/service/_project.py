@@ -134,7 +134,7 @@ class Project:
         except BaseException:
             self.log.close()
             raise
-        self._tried = (0, 0)  # the last attempt to rebuild: `log.added`, and the time
+        self._tried = (0, 0)  # the last attempt to rebuild: examples taught, and time
         self._asking: Batches[Asked] = Batches(
             self._answer, f"answers of {self.name}", most=_ASKED_AT_ONCE, waiting=_MOST_ASKING
         )
@@ -245,11 +245,12 @@ class Project:
     def _rebuild_is_due(self) -> bool:
         """Whether there are enough new examples, or any at all after enough hours."""
         every, hours = self.settings.rebuild_every, self.settings.rebuild_hours
-        added, at = max(self._tried, self.log.rebuilt)
-        fresh = self.log.added - added
+        taught, at = max(self._tried, self.log.rebuilt)
+        fresh = self.log.taught - taught
         if self.following or fresh <= 0:
             return False
-        in_time = hours > 0 and now() - at >= 3_600_000 * hours
+        # If the clock was set back, what seems to be far in the future is long ago.
+        in_time = hours > 0 and abs(now() - at) >= 3_600_000 * hours
         return in_time or 0 < every <= fresh
 
     def _rebuild_in_time(self) -> None:
@@ -298,7 +299,7 @@ class Project:
         size = 1
         while True:
             if self._rebuild_is_due():
-                self._tried = (self.log.added, now())
+                self._tried = (self.log.taught, now())
                 threading.Thread(target=self._rebuild_in_time, daemon=True).start()
             with self._changed:
                 if not (self._jobs or self._closing or self._has_more()):
