@@ -241,6 +241,12 @@ def test_names_are_learnt_and_kept_like_examples(tmp_path: Path) -> None:
     pieces.close()
 
 
+def test_a_vocabulary_is_held_once(tmp_path: Path) -> None:
+    project = opened(tmp_path, msgspec.structs.replace(SMALL, vocabulary=[Entry("cat", "puss")]))
+    assert project.learner.vocabulary is project.learner.model.vocabulary
+    project.close()
+
+
 def test_trees_are_rebuilt_after_hours_and_after_examples(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

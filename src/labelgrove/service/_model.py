@@ -36,6 +36,7 @@ from labelgrove.service._events import (
 from labelgrove.service._settings import Settings, vocabulary_of
 from labelgrove.text import TextFeatures
 from labelgrove.tuning import Thresholds
+from labelgrove.vocabulary import Vocabulary
 
 EMPTY = "0" * 64
 """The fingerprint of a model that has not learnt anything."""
@@ -104,7 +105,8 @@ class Learner:
         for row in controls:
             if row.sequence <= sequence and row.kind in BODIES:
                 self._note(body_of(row))
-        self._begin(new_model(settings) if path is None else labelgrove.load(path), sequence)
+        model = new_model(settings, self.vocabulary) if path is None else labelgrove.load(path)
+        self._begin(model, sequence)
 
     def _begin(self, model: Any, sequence: int) -> None:
         self._model, shared = model, model.shared()
@@ -378,8 +380,14 @@ def check_lasting(settings: Settings) -> None:
         )
 
 
-def new_model(settings: Settings) -> TextClassifier:
+def new_model(settings: Settings, vocabulary: Vocabulary | None = None) -> TextClassifier:
     """Create a new model.
+
+    Parameters
+    ----------
+    settings : Settings
+    vocabulary : Vocabulary, optional
+        That of the settings, if it was made before: it may be large.
 
     Raises
     ------
@@ -391,7 +399,8 @@ def new_model(settings: Settings) -> TextClassifier:
         raise ParameterError(f"{unknown[0]!r} is not a parameter of OnlinePLTClassifier")
     classifier = OnlinePLTClassifier(**settings.estimator)  # type: ignore[arg-type]
     check_parameters(classifier)
-    vocabulary = vocabulary_of(settings)
+    if vocabulary is None:
+        vocabulary = vocabulary_of(settings)
     check_names(settings.names, vocabulary)
     return TextClassifier(
         classifier, TextFeatures.from_dict(settings.text), vocabulary, settings.names
