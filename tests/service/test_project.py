@@ -284,7 +284,7 @@ def test_trees_are_rebuilt_after_hours_and_after_examples(
     assert tried.empty()
     told(2)
     assert tried.get(timeout=20) == 26
-    for name in range(2, 12):  # as many are forgotten as it likes
+    for name in range(2, 12):  # which does not offset new ones
         project.log.forget(f"@{name}").result()
     told(25)
     assert tried.get(timeout=20) == 41
