@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from labelgrove import DataError, ParameterError
 from labelgrove._validation import check_rows
-from labelgrove.trees import kmeans_tree, label_embeddings, label_indicator
+from labelgrove.trees import _embeddings, kmeans_tree, label_embeddings, label_indicator
 from labelgrove.trees._embeddings import pifa as vectors_of
 
 
@@ -78,8 +78,11 @@ def test_cooccurrence_counts_the_examples_in_common(given_: tuple[Any, Any]) -> 
     _, Y = given_
     labels = range(len(Y[0]))
     together = [[sum(row[a] * row[b] for row in Y) for b in labels] for a in labels]
-    found = label_embeddings(None, indicator(Y), kind="cooccurrence").toarray()
-    np.testing.assert_allclose(found, [unit(row) for row in together], rtol=1e-6)
+    for run in (1, 4, 100):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(_embeddings, "_RUN_ENTRIES", run)
+            found = label_embeddings(None, indicator(Y), kind="cooccurrence").toarray()
+        np.testing.assert_allclose(found, [unit(row) for row in together], rtol=1e-6)
 
 
 def test_columns_without_entries_cost_nothing() -> None:
@@ -91,6 +94,9 @@ def test_columns_without_entries_cost_nothing() -> None:
     assert found.shape == (2, far + 1) and found.indices.tolist() == [5, far, 7]
     assert found.data.tolist() == pytest.approx([0.6, 0.8, 1.0])
     assert kmeans_tree(found, max_leaf_size=1).n_labels == 2
+    nothing = label_embeddings(sp.csr_array(X.shape), Y)
+    assert nothing.shape == found.shape and nothing.nnz == 0
+    assert kmeans_tree(nothing, max_leaf_size=1).n_labels == 2
 
 
 def test_labels_come_as_fit_takes_them() -> None:

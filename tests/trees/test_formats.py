@@ -116,6 +116,7 @@ def test_hostile_json_is_one_clear_error(text: str, message: str) -> None:
         ("0\t1\ttrue", "line 1: found 'true'; expected a label"),
         ("0\t1\t" + "[" * 100_000, "line 1: found .*; expected a label"),
         ('0\t1\t"a"\n\n1 2', "line 3: found '1 2'; expected a parent, a tab and a node"),
+        ('0\t1\t"a"\t"b"', 'line 1: found \'"a".*; expected a label, a string in double quotes'),
         ("-2\t1", "line 1: found '-2'; expected the number of a node"),
         ("0\t-1", "line 1: found '-1'; expected the number of a node"),
         ("0\t²", "line 1: found '²'; expected the number of a node"),
@@ -187,6 +188,10 @@ def test_graphs_that_are_no_trees(edges: list[Any], message: str) -> None:
     networkx = pytest.importorskip("networkx")
     with pytest.raises(DataError, match=f"^tree as a graph.*{message}"):
         LabelTree.from_networkx(networkx.DiGraph(edges))
+    labelled = networkx.DiGraph([(0, 1), (1, 2)])
+    labelled.nodes[1]["label"] = "cat"
+    with pytest.raises(DataError, match="node 1 has children and a label, 'cat'; expected labels"):
+        LabelTree.from_networkx(labelled)
     with pytest.raises(DataError, match="expected a networkx.DiGraph, not Graph"):
         LabelTree.from_networkx(networkx.Graph(edges))
 

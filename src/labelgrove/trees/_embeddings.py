@@ -118,8 +118,8 @@ def without_empty_columns(rows: Rows) -> tuple[Rows, npt.NDArray[np.int32]]:
     two billion of them.
     """
     columns, ids = np.unique(rows.ids, return_inverse=True)
-    width = max(columns.size, 1)
-    return rows._replace(ids=ids.astype(np.uint32), n_features=width), columns.astype(np.int32)
+    renumbered = rows._replace(ids=ids.astype(np.uint32), n_features=columns.size)
+    return renumbered, columns.astype(np.int32)
 
 
 def label_indicator(Y: Any) -> tuple[Any, Names]:
@@ -186,7 +186,7 @@ def _unit_rows(matrix: Any) -> Any:
         run = slice(ends[rows.start], ends[rows.stop])
         squares = np.square(matrix.data[run], dtype=np.float64)
         row_of = np.repeat(np.arange(len(rows)), np.diff(ends[rows.start : rows.stop + 1]))
-        norms = np.sqrt(np.bincount(row_of, squares, minlength=len(rows)))
+        norms = np.sqrt(np.bincount(row_of, squares))
         values[run] = matrix.data[run] * _inverse(norms)[row_of]
     return sp.csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape)
 
