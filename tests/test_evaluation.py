@@ -154,6 +154,10 @@ def test_hits_are_extrapolated_to_batches_without_predictions() -> None:
         record.add([[label]], [["a"]])
     record.add([["b"]] * 3, None)
     assert record.point().precision[0] == pytest.approx((3 + 2 + 2) / 14)
+    assert record.point().recent_precision == record.point().precision  # of one window
+    record.add([], [])
+    record.add([["a"]], None)
+    assert record.point().precision[0] == pytest.approx((3 + 2 + 2) / 15)
 
 
 def test_the_model_learns_no_further_than_the_point_that_was_asked_for() -> None:
@@ -201,6 +205,7 @@ DENSE = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 0.0]])
     [
         DENSE,
         csr_array(DENSE),
+        coo_matrix(DENSE),
         csr_matrix(DENSE),
         csc_array(DENSE),
         DENSE.tolist(),
@@ -211,7 +216,7 @@ DENSE = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 0.0]])
     "Y",
     [
         csr_array([[1, 0], [0, 1], [1, 1]]),
-        csc_array([[1, 0], [0, 1], [1, 1]]),
+        coo_matrix([[1, 0], [0, 1], [1, 1]]),
         np.array([[1, 0], [0, 1], [1, 1]]),
         [[0], [1], [0, 1]],
         [{0}, {1}, {0, 1}],
@@ -485,6 +490,27 @@ def test_any_sparse_matrix_may_race() -> None:
     X, y = coo_matrix(np.eye(6)), list("ababab")
     models = {"plt": PLTClassifier()}
     assert race(models, X, y)[-1].examples == 6
+
+
+def test_a_model_of_classes_predicts_classes_whatever_the_form_of_the_labels() -> None:
+    X = [[1.0, 0.0], [0.0, 1.0]] * 3
+    sets, classes = [["a"], ["b"]] * 3, ["a", "b"] * 3
+    names = ("accuracy", "macro_f1", "labels_per_example")
+    for learnt in (sets, classes):
+        for asked in (sets, classes):
+            found = evaluate(PLTClassifier().fit(X, learnt), X, asked, ks=[1])
+            assert [found[name] for name in names] == [1.0] * 3
+
+
+def test_a_threshold_decides_on_the_sets() -> None:
+    X, Y = [[1.0, 0.0], [0.0, 1.0]] * 3, [["a"], ["b", "c"]] * 3
+    clf = PLTClassifier().fit(X, Y)
+    for threshold in (0.3, [0.9, 0.2, 0.7]):
+        found = evaluate(clf, X, Y, ks=[1], threshold=threshold)
+        truth = csr_array([[1, 0, 0], [0, 1, 1]] * 3)
+        expected = metrics.set_metrics(truth, clf.predict_proba(X, threshold=threshold) > 0)
+        for name in ("macro_f1", "micro_f1", "instance_f1"):
+            assert found[name] == expected[name]
 
 
 def test_strings_are_no_numbers() -> None:
