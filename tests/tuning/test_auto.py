@@ -97,7 +97,16 @@ def borrows_as_the_twin(
         assert values[j][chosen[j]] == pytest.approx(max(values[j]), abs=1e-9)
 
 
-@given(st.lists(st.tuples(st.integers(0, 5000), st.integers(0, 15)), min_size=1, max_size=40))
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([0, 1, 3, 4, 5, 15, 16, 63, 64, 300, 5000]),
+            st.sampled_from([0, 1, 10, 19, 20, 30]),
+        ),
+        min_size=1,
+        max_size=20,
+    )
+)
 def test_bands_span_a_factor_of_four_or_more_if_there_are_few_positives(
     labels: list[tuple[int, int]],
 ) -> None:
@@ -268,6 +277,12 @@ def test_among_numbers_of_labels_that_differ_little_the_better_f_counts() -> Non
         for labels, micro in ((2.0, 0.3), (2.05, 0.4), (2.2, 0.9))
     )
     assert far < exact < near
+
+
+def test_without_a_goal_the_average_asked_for_counts() -> None:
+    found = SetFigures(1.0, 0.25, 0.5, 0.375, 0.0, 0.0)
+    for average, value in (("macro", 0.125), ("micro", 0.5), ("instance", 0.375)):
+        assert Goal.of(average, None, None).value(found) == (value,)
 
 
 def test_a_number_of_labels_that_no_threshold_reaches_is_refused() -> None:

@@ -120,6 +120,8 @@ def test_a_start_for_every_label() -> None:
     assert ofo.thresholds().tolist() == [0.5, 0.1]
     with pytest.raises(DataError, match="there are 3 labels, but a was given for 2"):
         ofo.update([[0, 0, 0]], [[0.1, 0.1, 0.1]])
+    with pytest.raises(DataError, match="there are 3 labels, but lower was given for 2"):
+        OFO(2, lower=[0.0, 0.0]).update([[0, 0, 0]], [[0.1, 0.1, 0.1]])
     with pytest.raises(DataError, match="Y has 1 columns: expected at least 2"):
         ofo.update([[0]], [[0.1]])
     assert ofo.n_rows == 0

@@ -105,6 +105,7 @@ def test_bounds() -> None:
         with pytest.raises(ParameterError, match="priors: expected probabilities"):
             lower_bounds([prior])
     assert tune_fta([[1]], [[0.2]], thresholds=[0.1]).values == pytest.approx([0.5])  # one row
+    assert tune_fta(np.zeros((2, 0)), np.zeros((2, 0)), average="micro").values.size == 0
 
 
 def test_applying_thresholds() -> None:

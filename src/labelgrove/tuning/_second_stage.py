@@ -205,7 +205,7 @@ class SecondStage:
     def _logits(self, inputs: FloatArray) -> FloatArray:
         # Not a matrix product: a label's score must not depend on its neighbours.
         a, b, c = self.weights.tolist()
-        return np.asarray(a * inputs[0] + b * inputs[1] + c * inputs[2])
+        return np.asarray(a * inputs[0] + b + c * inputs[2])  # inputs[1] is 1
 
     def to_array(self) -> FloatArray:
         """Return the complete state as an array."""
