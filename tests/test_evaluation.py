@@ -498,8 +498,11 @@ def test_a_model_of_classes_predicts_classes_whatever_the_form_of_the_labels() -
     names = ("accuracy", "macro_f1", "labels_per_example")
     for learnt in (sets, classes):
         for asked in (sets, classes):
-            found = evaluate(PLTClassifier().fit(X, learnt), X, asked, ks=[1])
+            clf = PLTClassifier().fit(X, learnt)
+            found = evaluate(clf, X, asked, ks=[1, 3], interval=0.9)
             assert [found[name] for name in names] == [1.0] * 3
+            assert found["accuracy"].interval == (1.0, 1.0)
+            assert found["search_depth"].interval is not None
 
 
 def test_a_threshold_decides_on_the_sets() -> None:
