@@ -22,6 +22,8 @@ from labelgrove.service import Service, create_app
 from labelgrove.vocabulary import Concept, Vocabulary
 from service.kit import examples
 
+STATS = {"sequence": 1, "fingerprint": "0"}
+
 
 class Unreliable(httpx.BaseTransport):
     """Loses every second request, or its answer."""
@@ -94,7 +96,7 @@ def test_requests_have_the_timeout_and_token_given(monkeypatch: pytest.MonkeyPat
 
     def answer(_: Any, request: httpx.Request) -> httpx.Response:
         asked.append((request.extensions["timeout"]["read"], request.headers["authorization"]))
-        return httpx.Response(200, json={"projects": []})
+        return httpx.Response(200, json=STATS | {"projects": []})
 
     monkeypatch.setattr(httpx.HTTPTransport, "handle_request", answer)
     with Client("http://127.0.0.1:9", "demo", token="x", timeout=3) as client:
@@ -139,7 +141,7 @@ def test_a_service_that_restarts_is_waited_for(monkeypatch: pytest.MonkeyPatch) 
 
     def answer(_: httpx.Request) -> httpx.Response:
         if next(calls):
-            return httpx.Response(200)
+            return httpx.Response(200, json=STATS)
         raise httpx.ConnectError("refused")
 
     transport = httpx.MockTransport(answer)
@@ -170,10 +172,11 @@ def test_a_service_that_is_busy_may_say_until_when(
     monkeypatch: pytest.MonkeyPatch, wait: str
 ) -> None:
     monkeypatch.setattr("labelgrove.client._FIRST_PAUSE", 0.0)
-    answers = iter([httpx.Response(503, headers={"Retry-After": wait}), httpx.Response(200)])
+    busy = httpx.Response(503, headers={"Retry-After": wait})
+    answers = iter([busy, httpx.Response(200, json=STATS)])
     transport = httpx.MockTransport(lambda _: next(answers))
     with Client("http://127.0.0.1:9", "demo", transport=transport) as client:
-        assert client.stats() is None
+        assert client.stats() == STATS
 
 
 def run(*words: str) -> int:
