@@ -394,10 +394,9 @@ async def list_events(call: Call) -> Events:
     if head is not None and head == query.after and not query.wait:
         return Events(head, [], {})  # replicas ask often; a project need not be opened for them
     project = await call.project()
-    if query.wait and project.log.head <= query.after:
-        end = time.monotonic() + query.wait
-        while project.log.head <= query.after and time.monotonic() < end:
-            await asyncio.sleep(0.02)
+    end = time.monotonic() + query.wait
+    while project.log.head <= query.after and time.monotonic() < end:
+        await asyncio.sleep(0.02)
     rows = await asyncio.to_thread(project.log.read, query.after, query.limit, _MOST_EVENT_BYTES)
     events = [
         Event(row.sequence, row.kind, row.name, msgspec.Raw(row.body), row.at, row.checksum)
