@@ -19,6 +19,7 @@ from labelgrove import (
     LearningInterrupted,
     LOMTreeClassifier,
     ModelFileError,
+    ModelStateError,
     NotLearnedError,
     OnlinePLTClassifier,
     ParameterError,
@@ -123,6 +124,15 @@ def test_a_pattern_of_words_is_taken_only_from_those_one_trusts(tmp_path: Path) 
         labelgrove.load(path)
     model = labelgrove.load(path, trust_pattern=True)
     assert model.text_.token_pattern == r"(\w)*"
+
+
+def test_texts_learnt_again_are_not_weighted_while_the_front_end_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = TextClassifier().partial_fit(TEXTS, LABELS)
+    monkeypatch.setattr(TextFeatures, "rows", None)
+    with model.classifier_._guard.changing(), pytest.raises(ModelStateError, match="learning"):
+        model.partial_fit(TEXTS, LABELS, again=True)
 
 
 def test_threads_share_it() -> None:

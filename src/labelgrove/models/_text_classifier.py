@@ -636,8 +636,12 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
                 classes = more.announced(classes, named)
             if watch is not None:
                 watch.rows = np.flatnonzero(own)[watch.rows].astype(np.uint64)
-        if again or isinstance(self.text_, HashedText):
-            rows, prepare = self._rows(X), None
+        prepare = None
+        if isinstance(self.text_, HashedText):
+            rows = self._rows(X)
+        elif again:
+            with classifier._guard.reading(patience):  # the front end changes as others learn
+                rows = self._rows(X)
         else:
             # Count and weight the texts run by run, so that between two runs the front end has
             # seen exactly the texts that the classifier has learnt.
