@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import signal
+from collections.abc import Callable
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -126,13 +127,23 @@ def test_a_pattern_of_words_is_taken_only_from_those_one_trusts(tmp_path: Path) 
     assert model.text_.token_pattern == r"(\w)*"
 
 
-def test_texts_learnt_again_are_not_weighted_while_the_front_end_changes(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda model: model.partial_fit(TEXTS, LABELS, again=True),
+        lambda model: model.tune_thresholds(TEXTS, LABELS),
+        lambda model: model.compact(X=TEXTS, y=LABELS),
+        lambda model: model.predict(TEXTS),
+    ],
+)
+def test_texts_are_not_weighted_while_the_front_end_changes(
+    use: Callable[[TextClassifier], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = TextClassifier().partial_fit(TEXTS, LABELS)
-    monkeypatch.setattr(TextFeatures, "rows", None)
+    for name in ("rows", "transform", "state"):
+        monkeypatch.setattr(TextFeatures, name, None)
     with model.classifier_._guard.changing(), pytest.raises(ModelStateError, match="learning"):
-        model.partial_fit(TEXTS, LABELS, again=True)
+        use(model)
 
 
 def test_threads_share_it() -> None:

@@ -460,8 +460,9 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         -------
         self
         """
-        classifier = self._learnt()
-        classifier.tune_thresholds(self.text_.transform(X), y, method, **options)
+        with self._reading() as classifier:
+            rows = self.text_.transform(X)
+        classifier.tune_thresholds(rows, y, method, **options)
         return self
 
     set_thresholds = _passed_on(LabelClassifier.set_thresholds)
@@ -529,11 +530,12 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         -------
         TextClassifier
         """
-        classifier: Any = self._learnt()
-        rows = None if X is None else self.text_.transform(X)
-        return self.with_classifier(
-            classifier._compact(dtype, threshold, max_bytes, rows, y, self._about())
-        )
+        classifier: Any
+        with self._reading() as classifier:
+            rows = None if X is None else self.text_.transform(X)
+            return self.with_classifier(
+                classifier._compact(dtype, threshold, max_bytes, rows, y, self._about())
+            )
 
     # --- files ---------------------------------------------------------------------------------
 
