@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import pickle
 import socket
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import httpx
@@ -89,6 +92,24 @@ def test_a_forked_process_connects_anew(address: str, monkeypatch: pytest.Monkey
         client.stats()
         assert len(connected) == 2
     parents.close()
+
+
+def test_who_waits_for_events_gets_the_next(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting, sleep = Event(), asyncio.sleep
+
+    async def told(seconds: float) -> None:
+        if seconds < 0.1:  # the server itself sleeps longer
+            waiting.set()
+        await sleep(seconds)
+
+    monkeypatch.setattr(asyncio, "sleep", told)
+    with Client(f"{address}#demo") as client, ThreadPoolExecutor(1) as other:
+        assert client.events(1, wait=0.05)["events"] == []
+        waiting.clear()
+        asked = other.submit(client.events, 1, wait=5.0)
+        assert waiting.wait(20)
+        client.learn(["a text"], [["owl"]])
+        assert [one["kind"] for one in asked.result()["events"]] == ["learn"]
 
 
 def test_requests_have_the_timeout_and_token_given(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,8 @@ from concurrent.futures import wait
 from contextlib import closing
 from pathlib import Path
 from queue import Queue
-from threading import Event
+from threading import Event, Thread
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -22,6 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labelgrove.service import _history, _project, _rebuild
+from labelgrove.service._batches import Batches
 from labelgrove.service._events import (
     Deprecation,
     Example,
@@ -37,12 +39,13 @@ from labelgrove.service._events import (
 )
 from labelgrove.service._history import History
 from labelgrove.service._log import Addition, now
-from labelgrove.service._model import batch_model
+from labelgrove.service._model import _Now, batch_model
 from labelgrove.service._problems import Problem, ShuttingDown
 from labelgrove.service._project import Project
 from labelgrove.service._rebuild import compare_beside
 from labelgrove.service._settings import Entry, Settings
 from labelgrove.service._snapshots import Snapshot, file_fingerprint
+from labelgrove.service._stats import Progress
 from service.kit import SMALL, additions, examples, fingerprint_at_the_end, opened
 
 CHANGES = [
@@ -302,6 +305,58 @@ def test_answers_tell_the_sequence_number_that_they_were_computed_at(tmp_path: P
         seen.append(sequence)
     assert project.progress.stretches()
     project.close()
+
+
+def test_an_answer_in_the_middle_of_a_batch_has_the_number_of_its_last_example() -> None:
+    at = _Now(None, sequence=5, seen=3).at
+    assert at(SimpleNamespace(names=None, examples_seen_=7)) == 9
+    assert at(SimpleNamespace(names="met", examples_seen_=7)) == 5  # names are no events
+
+
+def test_who_waits_for_a_model_that_stops_is_told(tmp_path: Path) -> None:
+    project = opened(tmp_path / "a")
+    assert project.learner.cut_offs() == {}
+    waiting = project.applied(project.log.head + 1)
+    project.stop("it cannot follow")
+    with pytest.raises(Problem, match="it cannot follow"):
+        waiting.result(20)
+    project.close()
+
+
+def test_closing_waits_for_the_batch_in_progress() -> None:
+    done: list[int] = []
+    started, go = Event(), Event()
+
+    def work(batch: list[int]) -> None:
+        started.set()
+        go.wait(20)
+        done.extend(batch)
+
+    batches = Batches(work, "work", most=1, waiting=2)
+    batches.put(1)
+    batches.put(2)
+    assert started.wait(20)
+    closing = Thread(target=batches.close)
+    closing.start()
+    closing.join(0.05)
+    assert closing.is_alive()
+    go.set()
+    closing.join(20)
+    assert done == [1, 2]
+    with pytest.raises(Problem, match="is being closed"):
+        batches.put(3)
+
+
+def test_every_prediction_counts_in_one_of_at_most_200_stretches() -> None:
+    progress, noted = Progress(), 0
+    for sequence in range(2, 1000, 7):
+        progress.note(sequence, [True, False, True, True, False, False, True])
+        noted += 7
+        stretches = progress.stretches()
+        assert sum(one.predictions for one in stretches) == noted
+        assert sum(one.right for one in stretches) == noted // 7 * 4
+        assert len(stretches) <= 200 and len({one.predictions for one in stretches[:-1]}) <= 1
+    assert stretches[0].sequence == 2
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no signals")

@@ -202,8 +202,6 @@ class Learner:
 
     def cut_offs(self) -> dict[str, float]:
         """Return the threshold of each label; empty if labels have no thresholds of their own."""
-        if not self.has_learnt:
-            return {}
 
         def read(model: Any) -> dict[str, float]:
             values = getattr(model, "thresholds_", None)
