@@ -44,7 +44,8 @@ def test_suggestions_as_annif_asks_for_them(client: TestClient) -> None:
     assert [one["results"][0]["uri"], two["results"][0]["uri"]] == ["cat", "dog"]
     refused(client.post(f"{DEMO}/suggest", data={"text": "x", "language": "fi"}), 400, "'en'")
     refused(client.post(f"{DEMO}/suggest", data={"limit": 3}), 400, "form: ", "`text`")
-    refused(client.post(f"{DEMO}/suggest", data={"text": "a", "limit": "many"}), 400, "limit")
+    for limit in ("many", "-1"):
+        refused(client.post(f"{DEMO}/suggest", data={"text": "a", "limit": limit}), 400, "limit")
     many = {"documents": [{"text": "a"}] * 33}
     refused(client.post(f"{DEMO}/suggest-batch", json=many), 422, "32")
 

@@ -36,7 +36,8 @@ def test_projects_are_made_once_and_removed(client: TestClient) -> None:
     refused(client.put("/v1/projects/second", json={}), 409, "other settings")
     told = client.get("/v1/projects/second/settings").json()
     assert told == {**settings, "text": {"preset": "words+stems"}}
-    assert client.delete("/v1/projects/second").status_code == 204
+    removed = client.delete("/v1/projects/second")
+    assert (removed.status_code, removed.content) == (204, b"")
     refused(client.get("/v1/projects/second"), 404, "no project 'second'")
     for bad in ("UP", "-a", "a" * 64, "a.b", "..", "%2e%2e"):
         assert client.put(f"/v1/projects/{bad}", json={}).status_code in {404, 405, 422}, bad
