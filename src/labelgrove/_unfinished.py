@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from labelgrove._locks import locked
+from labelgrove._paths import followed
 
 
 def identity(files: Iterable[Path]) -> list[tuple[str, int, int]]:
@@ -41,12 +42,13 @@ class Unfinished:
     """A hidden folder next to a file being written: a context for one process at a time.
 
     At the end of the context, the folder is kept if a call has begun and not removed it. If the
-    disk is full, the error names the target.
+    folder cannot be created or the disk is full, the error names the target.
 
     Parameters
     ----------
     target : Path
-        The file, or the folder, to be written.
+        The file, or the folder, to be written. If it is a symbolic link, the hidden folder is next
+        to what it leads to.
 
     Attributes
     ----------
@@ -57,10 +59,12 @@ class Unfinished:
     ------
     LabelGroveError
         On entering the context, if another process has entered it.
+    OSError
+        If the target is part of a circle of links; on entering, if the folder cannot be created.
     """
 
     def __init__(self, target: Path) -> None:
-        self.path = work_folder(target)
+        self.path = work_folder(followed(target))
         self._target = target
         self._refusal = f"{target}: another process is writing it; expected only one"
         self._record = self.path / "request.json"
@@ -68,7 +72,12 @@ class Unfinished:
 
     def __enter__(self) -> Self:
         while self._lock is None:
-            self.path.mkdir(exist_ok=True)
+            try:
+                self.path.mkdir(exist_ok=True)
+            except FileExistsError:  # a file has the folder's name
+                raise
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, str(self._target)) from error
             # Another process may just have removed the folder: then we have locked a deleted file.
             with suppress(FileNotFoundError), ExitStack() as unless_kept:
                 lock = unless_kept.enter_context(locked(self.path / "lock", self._refusal))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from labelgrove import TextClassifier
+from labelgrove._unfinished import Unfinished
 from labelgrove.cli.streams._console import encode
 from labelgrove.text import HashedText
 
@@ -69,6 +71,47 @@ def test_examples_without_labels_change_no_model(
     for command, message in (("learn", "none has a label"), ("tune", "no example has a label")):
         result = run(command, text_model, tmp_path / "none.csv", status=1)
         assert message in result.stderr and text_model.read_bytes() == before
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links are those of POSIX")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("train", "{data}", "-o", "{circle}"),
+        ("train", "{circle}", "-o", "{new}"),
+        ("learn", "{circle}", "{data}"),
+        ("tune", "{circle}", "{data}"),
+        ("compact", "{model}", "-o", "{circle}"),
+        ("predict", "{model}", "{data}", "-o", "{circle}"),
+        ("eval", "{model}", "{data}", "--metrics-file", "{circle}"),
+        ("convert", "{data}", "-o", "{circle}"),
+        ("convert", "{circle}", "-o", "{new}"),
+    ],
+)
+def test_a_circle_of_links_is_one_sentence(
+    run: Any, texts: Path, text_model: Path, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.symlink_to(other)
+    other.symlink_to(one)
+    paths = {"data": texts, "model": text_model, "circle": one, "new": tmp_path / "new"}
+    failed = run(*(word.format(**paths) for word in words), status=1)
+    reason = os.strerror(errno.ELOOP)
+    assert failed.stderr == f"error: {one}: {reason[:1].lower()}{reason[1:]}\n"
+    assert one.is_symlink() and not paths["new"].exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="locks are those of POSIX")
+@pytest.mark.parametrize("words", [("compact", "{model}"), ("predict", "{model}", "{data}")])
+def test_one_process_alone_writes_an_output(
+    run: Any, texts: Path, text_model: Path, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    output = tmp_path / "output"
+    given = [word.format(model=text_model, data=texts) for word in words]
+    with Unfinished(output):
+        refused = run(*given, "-o", output, status=1)
+    assert f"{output}: another process is writing it" in refused.stderr
+    run(*given, "-o", output)
 
 
 def test_a_page_that_cannot_be_is_not_promised(run: Any, texts: Path, tmp_path: Path) -> None:
@@ -194,7 +237,7 @@ def test_an_earlier_output_outlives_a_failure(
     broken.write_bytes(texts.read_bytes() + b"{\n")
     run("predict", text_model, broken, "-o", output, status=1)
     assert output.read_bytes() == before
-    assert not list(tmp_path.glob(".*.tmp"))
+    assert not list(tmp_path.glob(".*"))
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -141,6 +142,22 @@ def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path: Path) -> None:
         raise OSError(errno.EIO, "lost")  # perhaps from a file that is read
     assert lost.value.filename is None
     assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork, and kills by SIGKILL")
+def test_what_a_kill_leaves_goes_when_the_file_is_written_again(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    child = os.fork()
+    if child == 0:
+        with open_sink(str(path)) as sink:
+            sink.write(b"half")
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+    assert not path.exists()
+    with open_sink(str(path)) as sink:
+        sink.write(b"whole")
+    assert [left.name for left in tmp_path.iterdir()] == [path.name]
+    assert path.read_bytes() == b"whole"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="permissions and links are those of POSIX")

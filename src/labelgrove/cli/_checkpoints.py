@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import labelgrove
 from labelgrove._errors import DataError
+from labelgrove._paths import followed
 from labelgrove._unfinished import Unfinished, identity
 from labelgrove._version import __version__
 from labelgrove.cli._models import Model
@@ -51,7 +52,7 @@ class Checkpoints:
 
     def __init__(self, output: str, options: Mapping[str, Any], minutes: float) -> None:
         given = {name: value for name, value in options.items() if name not in _FREE}
-        target, data = Path(output).resolve(), given["data"]
+        target, data = followed(output), given["data"]
         files = [] if data == "-" else files_of(data, given.get("format"))
         self._on = minutes > 0 and data != "-" and all(file.is_file() for file in files)
         self._files = [*(files if self._on else []), *_files_among(given.values())]
@@ -59,7 +60,7 @@ class Checkpoints:
         inputs = identity(path for path in self._files if path != target)
         self._repeated = json.loads(json.dumps({**self._request, "files": inputs}))
         self._in_place = target in self._files
-        self._unfinished = Unfinished(target)
+        self._unfinished = Unfinished(Path(output))
         self._jobs: int = options["jobs"]
         self._seconds = 60 * minutes
         self._next = monotonic() + self._seconds
@@ -176,4 +177,4 @@ def _files_among(values: Any) -> Iterator[Path]:
             names = (word, word.partition("=")[2]) if isinstance(word, str) else ()
             for name in names:
                 if os.path.isfile(name):  # noqa: PTH113 - Path.is_file raises on long words
-                    yield Path(name).resolve()
+                    yield followed(name)

@@ -14,6 +14,7 @@ from typing import Any
 import labelgrove
 from labelgrove._errors import DataError, FileFormatError, ModelFileError, ParameterError
 from labelgrove._parameters import thread_count
+from labelgrove._paths import followed
 from labelgrove.cli._application import OPTIONS, trusting
 from labelgrove.cli._options import AS_STORED, Naming, Reading, parse_settings, settable
 from labelgrove.cli._remote import is_address
@@ -220,9 +221,7 @@ def check_can_write(path: str) -> None:
     _refuse_service(path)
     target = Path(path)
     if target.is_symlink():
-        target = Path(os.path.realpath(path))  # the file that will be replaced
-        if target.is_symlink():
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+        target = followed(path)  # the file that will be replaced
     if target.is_dir():
         raise ParameterError(f"{path}: this is a folder; expected the name of a file")
     if target.exists() and not target.is_file():

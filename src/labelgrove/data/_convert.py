@@ -20,6 +20,7 @@ import numpy as np
 
 from labelgrove._errors import FileFormatError, ParameterError
 from labelgrove._parameters import thread_count
+from labelgrove._paths import followed
 from labelgrove._unfinished import Unfinished, identity
 from labelgrove._version import __version__
 from labelgrove._workers import broken_pools_explained
@@ -95,7 +96,7 @@ def convert(
     for path in paths:
         if not isinstance(path, str | bytes | os.PathLike):
             raise ParameterError(f"inputs: found a {type(path).__name__}; expected names of files")
-    names, target = [os.fsdecode(path) for path in paths], Path(os.fsdecode(output)).resolve()
+    names, target = [os.fsdecode(path) for path in paths], followed(os.fsdecode(output))
     if not names:
         raise ParameterError("inputs: expected files, at least one")
     if "-" in names:
@@ -156,7 +157,7 @@ def _check_replaceable(target: Path, files: Mapping[str, Sequence[Path]]) -> Non
     if not has_header(str(target)):
         raise ParameterError(f"output {target}: exists and is not a data set; expected a new name")
     for name, paths in files.items():
-        if any(path.resolve().is_relative_to(target) for path in paths):
+        if any(path.is_relative_to(target) for path in paths):
             raise ParameterError(f"{name}: lies in the output {target}; expected a new name")
     if others := strays(str(target)):
         raise ParameterError(

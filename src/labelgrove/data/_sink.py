@@ -6,15 +6,15 @@ import bz2
 import gzip
 import lzma
 import os
-import secrets
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from labelgrove._unfinished import DISK_FULL
+from labelgrove._paths import followed
+from labelgrove._unfinished import DISK_FULL, Unfinished
 from labelgrove.data._open import split_compression
 from labelgrove.data._zstd import zstd
 
@@ -24,8 +24,9 @@ def open_sink(path: str) -> Iterator[BinaryIO]:
     """Open a stream to write to; ``-`` is standard output.
 
     A file is created or replaced only when the block ends without error; otherwise nothing is
-    left behind. Anything that is not a regular file (a pipe, a device) is written to directly.
-    If a disk is full, the error names the file.
+    left behind, or after a kill only a hidden folder, which the next call for the same file
+    removes. Anything that is not a regular file (a pipe, a device) is written to directly. If a
+    disk is full, the error names the file.
     """
     if path == "-":
         yield sys.stdout.buffer
@@ -37,7 +38,7 @@ def open_sink(path: str) -> Iterator[BinaryIO]:
             if Path(path).exists() and not Path(path).is_file():
                 raw = resources.enter_context(Path(path).open("wb"))
             else:
-                raw = resources.enter_context(_replacement(Path(path).resolve()))
+                raw = resources.enter_context(_replacement(Path(path)))
             yield resources.enter_context(_compressed(raw, path))
     except OSError as failure:
         if failure.errno in DISK_FULL and failure.filename is None:
@@ -46,23 +47,18 @@ def open_sink(path: str) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def _replacement(target: Path) -> Iterator[BinaryIO]:
-    """Open a temporary file in the same folder, which replaces `target` at the end."""
-    temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")  # short: names have a limit
-    try:
-        with temporary.open("xb") as raw:
+def _replacement(path: Path) -> Iterator[BinaryIO]:
+    """Open a file in a hidden folder, which replaces the one at `path` at the end."""
+    target = followed(path)
+    with Unfinished(path) as unfinished:
+        whole = unfinished.path / "whole"
+        with whole.open("wb") as raw:
             yield raw
             raw.flush()
             os.fsync(raw.fileno())
         if target.exists():
-            shutil.copymode(target, temporary)
-        temporary.replace(target)
-    except BaseException as failure:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        if isinstance(failure, OSError) and failure.filename == str(temporary):
-            failure.filename = str(target)
-        raise
+            shutil.copymode(target, whole)
+        whole.replace(target)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from labelgrove._errors import FileFormatError, ParameterError
+from labelgrove._paths import followed
 from labelgrove.data._annif import files_in
 from labelgrove.data._lines import LineSource, has_line
 from labelgrove.data._mapped import is_mapped, parts_of
@@ -109,7 +110,7 @@ def files_of(path: str, format: str | None = None) -> list[Path]:
         files = pair_of(path)
     elif chosen == "xmlc-pair":
         files = sides_of(path)
-    return [Path(file).resolve() for file in files]
+    return [followed(file) for file in files]
 
 
 def format_from_content(

@@ -63,6 +63,8 @@ def write_examples(
         If `format` or `path` is out of its domain.
     OSError
         If the file cannot be written.
+    LabelGroveError
+        If another process is writing the same file.
 
     Examples
     --------

@@ -21,6 +21,7 @@ from labelgrove._errors import DataError, ModelFileError, ParameterError
 from labelgrove._interrupts import held_back, run_watched
 from labelgrove._labels import sorted_in_rows
 from labelgrove._parameters import byte_count, thread_count
+from labelgrove._paths import followed
 from labelgrove._unfinished import Unfinished
 from labelgrove._version import __version__
 from labelgrove._workers import broken_pools_explained
@@ -185,7 +186,7 @@ class _Run:
         self._core_progress = _core.Progress()
         self._stopped = False
         self._unfinished = Unfinished(target)
-        work, data = self._unfinished.path, Path(dataset.path).resolve()
+        work, data = self._unfinished.path, followed(dataset.path)
         header, _ = open_arrays(str(data))
         options = self._options.for_training(dataset.n_rows)
         width, text = header.width, None

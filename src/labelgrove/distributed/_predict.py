@@ -16,6 +16,7 @@ from scipy.sparse import csr_array
 from labelgrove._cuts import Cut
 from labelgrove._errors import DataError, ModelFileError
 from labelgrove._parameters import integer
+from labelgrove._paths import followed
 from labelgrove._unfinished import identity
 from labelgrove._workers import broken_pools_explained
 from labelgrove.data._mapped import Header, csr_over, open_arrays, open_dataset, texts_over
@@ -173,7 +174,7 @@ class Asked:
 
 
 def _opened(model: str | os.PathLike[str], dataset: str | os.PathLike[str]) -> Asked:
-    data, path = Path(os.fsdecode(dataset)).resolve(), Path(os.fsdecode(model)).resolve()
+    data, path = followed(os.fsdecode(dataset)), followed(os.fsdecode(model))
     return Asked(str(path), _state(path), str(data), open_arrays(str(data), verify=True)[0])
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from labelgrove._errors import ModelFileError
+from labelgrove._paths import followed
 from labelgrove._unfinished import work_folder
 from labelgrove._version import __version__
 from labelgrove.persistence._container import (
@@ -188,7 +189,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         mode = path.stat().st_mode
     except FileNotFoundError:
         mode = None
-    target = path.resolve()  # keep a symbolic link, and replace its target
+    target = followed(path)  # keep a symbolic link, and replace its target
     if mode is not None and not stat.S_ISREG(mode):
         raise ModelFileError("a model can only replace a regular file")
     # A long call that is killed while it writes clears its own folder when it resumes.

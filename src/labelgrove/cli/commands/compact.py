@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from labelgrove._errors import ParameterError
 from labelgrove._parameters import size_from
+from labelgrove._unfinished import Unfinished
 from labelgrove.cli._models import (
     Model,
     algorithm_of,
@@ -92,7 +94,8 @@ def compact(
     check_can_write(output)
     X, y = (None, None) if data is None else _examples(model, data, reading, limit)
     small: Any = model.compact(dtype=dtype, threshold=threshold, max_bytes=most, X=X, y=y)
-    small.save(output, for_prediction=True)
+    with Unfinished(Path(output)):  # no other process may write it meanwhile
+        small.save(output, for_prediction=True)
     report: CompactionReport = small.compaction_
     if report.bytes_after > report.bytes_before:
         say_warning(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from labelgrove._errors import LabelGroveError, ParameterError
+from labelgrove._paths import followed
 from labelgrove.cli.streams._console import STANDARD_OUTPUT, named
 from labelgrove.data._sink import open_sink
 from labelgrove.data._sniff import files_of
@@ -62,7 +63,7 @@ def check_outputs(command: str, parameters: Mapping[str, Any]) -> None:
     for output in outputs:
         if not output:
             raise ParameterError("the name of the output is empty; expected that of a file")
-        folder = Path(os.path.realpath(output)).parent  # of the file that a link leads to
+        folder = followed(output).parent  # of the file that a link leads to
         if not folder.is_dir():
             raise FileNotFoundError(errno.ENOENT, "no such folder", os.fspath(folder))
         if command != "convert" and Path(output).is_dir():
