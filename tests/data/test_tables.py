@@ -188,9 +188,9 @@ TABLE = {
 }
 
 
-def write_table(path: Path, table: dict[str, list[Any]]) -> Path:
+def write_table(path: Path, table: Any) -> Path:
     pa = pytest.importorskip("pyarrow")
-    content = pa.table(table)
+    content = pa.table(table) if isinstance(table, dict) else table
     if path.suffix == ".parquet":
         import pyarrow.parquet as pq
 
@@ -233,6 +233,17 @@ def test_arrow_with_a_row_that_cannot_be_used(tmp_path: Path, name: str) -> None
         read_examples(path)
     with pytest.raises(FileFormatError, match="there is no 'body' among 'text', 'label'"):
         read_examples(path, columns=Columns(("body",)))
+
+
+@pytest.mark.parametrize("name", ["f.parquet", "f.arrow"])
+def test_a_column_that_occurs_twice_is_refused_if_it_is_read(tmp_path: Path, name: str) -> None:
+    pa = pytest.importorskip("pyarrow")
+    columns = [["a", "b"], ["x", "y"], ["c", "d"]]
+    twice = pa.Table.from_arrays([pa.array(one) for one in columns], ["text", "label", "text"])
+    with pytest.raises(FileFormatError, match="in the table 'text' occurs twice; expected every"):
+        read_examples(write_table(tmp_path / name, twice))
+    other = twice.rename_columns(["text", "label", "text "]).append_column("text ", twice[0])
+    assert read_examples(write_table(tmp_path / name, other)).text == ["a", "b"]
 
 
 @pytest.mark.parametrize("name", KINDS)

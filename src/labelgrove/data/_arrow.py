@@ -36,8 +36,8 @@ def read_parquet(
     OSError
         If the file cannot be opened.
     FileFormatError
-        If it is not a Parquet file or lacks a column; while reading, at a row without text or with
-        a value of the wrong type.
+        If it is not a Parquet file, or lacks a column or has it twice; while reading, at a row
+        without text or with a value of the wrong type.
     """
     parquet = optional("pyarrow.parquet", "reading Parquet", "arrow")
     stream = _stream(path, resources)
@@ -165,12 +165,17 @@ def _contents(
 
 
 def _chosen(
-    path: str, names: Sequence[str], columns: Columns, labels_required: bool
+    path: str, names: list[str], columns: Columns, labels_required: bool
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     try:
-        return columns.of_text(names), columns.of_labels(names, labels_required)
+        text, labels = columns.of_text(names), columns.of_labels(names, labels_required)
     except RowError as error:
         raise FileFormatError(path, None, f"in the table {error}") from None
+    for name in (*text, *labels):
+        if names.count(name) > 1:
+            problem = f"in the table {name!r} occurs twice; expected every name once"
+            raise FileFormatError(path, None, problem)
+    return text, labels
 
 
 @contextmanager
