@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import json
 import signal
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -325,6 +326,18 @@ def test_auto_trains_what_is_best_on_a_sample(run: Any, texts: Path, tmp_path: P
     assert "--trial 90: expected --algorithm auto as well" in alone.stderr
     piped = run("train", "--algorithm", "auto", "-", "-o", tmp_path / "a.lg", status=1, input="{}")
     assert "standard input can be read only once" in piped.stderr
+
+
+def test_what_a_race_chooses_fits_the_other_options(
+    run: Any, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("train", "--algorithm", "auto", texts, "-o", tmp_path / "m.lg")
+    module = import_module("labelgrove.cli.commands.train")
+    chosen = ("plt", [])
+    monkeypatch.setattr(module, "chosen_algorithm", lambda *_: chosen)
+    run(*words, "--checkpoint", 1)  # a batch model has none
+    monkeypatch.delattr(module, "chosen_algorithm")  # no race whose winner may be refused
+    assert "expected --algorithm plt" in run(*words, "--memory", "1GB", status=1).stderr
 
 
 def test_labels_that_look_like_several_are_pointed_out(run: Any, tmp_path: Path) -> None:

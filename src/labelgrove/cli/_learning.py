@@ -16,7 +16,7 @@ import numpy.typing as npt
 import typer
 
 from labelgrove import distributed
-from labelgrove._errors import DataError, FileFormatError, ParameterError
+from labelgrove._errors import DataError, FileFormatError
 from labelgrove._interrupts import held_back
 from labelgrove._parameters import byte_count
 from labelgrove.cli._application import FAILURE, INTERRUPTED
@@ -36,7 +36,7 @@ from labelgrove.cli.streams._source import LEARNING_ROWS, Source, rows
 from labelgrove.data import Dataset, Examples, open_dataset
 from labelgrove.data._mapped import is_mapped
 from labelgrove.evaluation import StreamRecord
-from labelgrove.models import PLTClassifier, TextClassifier
+from labelgrove.models import TextClassifier
 from labelgrove.models._online import predict_and_learn
 from labelgrove.models._text_classifier import counter_of
 from labelgrove.reporting import write_stream_report
@@ -257,9 +257,7 @@ def learn_in_pieces(
     """
     if not is_mapped(data):
         raise DataError(f"{data}: expected a folder written by labelgrove convert")
-    learner = model.classifier if isinstance(model, TextClassifier) else model
-    if not isinstance(learner, PLTClassifier):
-        raise ParameterError("--memory and --dask: expected --algorithm plt")
+    learner: Any = model.classifier if isinstance(model, TextClassifier) else model
     dataset = open_dataset(data, verify=False)
     if not len(dataset.labels.ids):
         raise DataError(f"{data}: no example has a label; no model was written")

@@ -157,6 +157,8 @@ def train(
             "--for-prediction, --learn-names and --checkpoint, which do not apply to learning in "
             "pieces"
         )
+    if in_pieces and algorithm != "plt":
+        raise ParameterError("--memory and --dask: expected --algorithm plt")
     if algorithm != AUTO and trial != TRIAL:
         raise ParameterError(f"--trial {trial}: expected --algorithm {AUTO} as well")
     shuffle_seed = seed if shuffle else None
@@ -180,19 +182,19 @@ def train(
             names=learn_names,
             columns=reading.columns if reading.columns.are_given else None,
         )
-        given = settings or []
-        if algorithm == AUTO and (passes > 1 or trees is not None):
+        given, named = settings or [], algorithm != AUTO
+        if not named and (passes > 1 or trees is not None):
             raise ParameterError(
                 "--algorithm auto: expected neither --passes nor --trees, which only some of the "
                 "algorithms have"
             )
-        if algorithm == AUTO:
+        if not named:
             algorithm, more = chosen_algorithm(
                 source, lambda name, tried: make(name, [*given, *tried]), trial, seed
             )
             given = [*given, *more]
         model = make(algorithm, given)
-        if checkpoint not in (CHECKPOINT, 0) and not learns_by_and_by(model):
+        if named and checkpoint not in (CHECKPOINT, 0) and not learns_by_and_by(model):
             raise ParameterError(
                 f"--checkpoint {checkpoint:g}: {algorithm} learns all examples at once; expected "
                 "an algorithm that learns one at a time"
