@@ -8,6 +8,7 @@ import typer
 from typer.testing import CliRunner
 
 from labelgrove import DataError, LearningInterrupted, ParameterError
+from labelgrove.cli import main
 from labelgrove.cli._application import Application
 
 runner = CliRunner()
@@ -59,6 +60,16 @@ def test_a_failure_is_one_sentence_and_a_status(
     assert result.exit_code == status
     assert result.stderr == message
     assert result.stdout == "result\n"
+
+
+def test_ctrl_c_while_the_commands_are_built_ends_quietly(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("typer.main.get_group", interrupted)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 130
 
 
 def test_a_fault_of_our_own_asks_for_a_report() -> None:

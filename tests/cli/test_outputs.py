@@ -240,6 +240,20 @@ def test_an_earlier_output_outlives_a_failure(
     assert not list(tmp_path.glob(".*"))
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a current folder cannot be removed there")
+@pytest.mark.parametrize("command", ["train", "convert"])
+def test_a_current_folder_that_is_gone_is_named(
+    run: Any, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    failed = run(command, texts, "-o", "new", status=1)
+    reason = os.strerror(errno.ENOENT)
+    assert failed.stderr == f"error: the current folder: {reason[:1].lower()}{reason[1:]}\n"
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -11,9 +11,13 @@ __all__ = ["main"]
 def main() -> None:
     """Run the command line of this process and end it with its status."""
     try:
-        # Importing takes a moment, and Ctrl-C must exit quietly then, too.
+        # This takes a moment, and Ctrl-C must exit quietly then, too.
+        from typer.main import get_command
+
         from labelgrove.cli.commands import app
+
+        command = get_command(app)
     except KeyboardInterrupt:
         raise SystemExit(130) from None
     gc.freeze()  # imported objects live until exit: the collector need not scan them again
-    app()
+    command()

@@ -66,6 +66,8 @@ def about_os_error(failure: OSError) -> str:
     reason = failure.strerror or str(failure) or type(failure).__name__
     reason = reason[:1].lower() + reason[1:]
     names = [os.fsdecode(name) for name in (failure.filename, failure.filename2) if name]
+    if not names and isinstance(failure, FileNotFoundError):  # of os.getcwd, after its removal
+        names = ["the current folder"]
     return f"{names[-1]}: {reason}" if names else reason
 
 
