@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from labelgrove import TextClassifier
 from labelgrove._unfinished import Unfinished
-from labelgrove.cli.streams._console import encode
+from labelgrove.cli.streams._console import encode, show_pairs
 from labelgrove.text import HashedText
 
 
@@ -280,3 +281,17 @@ def test_a_report_on_a_file_whose_name_is_no_text(
     page = tmp_path / "page.html"
     run("report", strange, texts, "-o", page, "--limit", "50")
     assert "model? on texts" in page.read_text("utf-8")
+
+
+@pytest.mark.parametrize("columns", ["0", "1", "20", "40"])
+def test_a_narrow_terminal_loses_no_value(monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    for name, value in (("COLUMNS", columns), ("TERM", "xterm"), ("NO_COLOR", "1")):
+        monkeypatch.setenv(name, value)
+    screen = Terminal()
+    monkeypatch.setattr("sys.stdout", screen)
+    show_pairs([("examples", "400"), ("P@1 while learning", "34.4%")])
+    assert "400" in screen.getvalue() and "34.4%" in screen.getvalue()

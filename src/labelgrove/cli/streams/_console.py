@@ -91,7 +91,7 @@ def _say(kind: str, style: str, sentence: str) -> None:
     message_console().print(Text.assemble((kind, style), " ", " ".join(sentence.split())))
 
 
-_NEVER_WRAPPED = 10_000
+_NARROWEST, _NEVER_WRAPPED = 40, 10_000
 
 STANDARD_OUTPUT = "standard output"
 
@@ -141,6 +141,8 @@ def show(content: RenderableType) -> None:
     console = output_console()
     with named(STANDARD_OUTPUT):
         if console.is_terminal:
+            # Rich leaves out what does not fit; a narrower terminal breaks the lines itself.
+            console.width = max(console.width, _NARROWEST)
             console.print(content)
             return
         console.width = _NEVER_WRAPPED
