@@ -160,10 +160,6 @@ CompactTree::CompactTree(LabelTree tree, std::vector<std::unique_ptr<CompactBloc
   for (const auto& block : owned_) blocks_.push_back(block.get());
 }
 
-void CompactTree::remove_labels(std::span<const LabelId> labels) {
-  for (const LabelId label : tree_.removable(labels)) tree_.remove_label(label);
-}
-
 CompactPlt::CompactPlt(bool normalize, const ArrayReader& saved) : normalize_(normalize) {
   require(std::endian::native == std::endian::little, "compact models need a little-endian machine");
   const auto counters = saved.u64("counters");
@@ -259,7 +255,10 @@ void CompactPlt::save(ArrayWriter& out) const {
 }
 
 void CompactPlt::remove_labels(std::span<const LabelId> labels) {
-  for (CompactTree& one : trees_) one.remove_labels(labels);  // all have the same labels: the first throws or none does
+  const std::vector<LabelId> sorted = tree().removable(labels);  // in all trees, since they have the same labels
+  for (CompactTree& one : trees_) {
+    for (const LabelId label : sorted) one.remove_label(label);
+  }
 }
 
 CompactPlt::Size CompactPlt::size() const {

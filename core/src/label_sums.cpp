@@ -58,9 +58,10 @@ void LabelSums::merge(const Features& x, float weight, Sum& sum) {
   }
   merged_.insert(merged_.end(), part, sum.parts.cend());
   if (merged_.size() > 2 * std::size_t{budget_}) cut(merged_);
-  parts_ += merged_.size() - sum.parts.size();
-  if (merged_.size() < sum.parts.size()) sum.parts = {};  // releases the spare capacity, too
-  sum.parts.assign(merged_.begin(), merged_.end());
+  const std::size_t before = sum.parts.size();
+  if (merged_.size() >= before) sum.parts.assign(merged_.begin(), merged_.end());
+  else sum.parts = std::vector<Part>(merged_.begin(), merged_.end());  // releases the spare capacity, too
+  parts_ += merged_.size() - before;
   measure(sum);
 }
 

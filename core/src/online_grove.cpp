@@ -218,7 +218,8 @@ void OnlineGrove::learn_and_tune(const Examples& examples, std::size_t begin, st
 }
 
 void OnlineGrove::remove_labels(std::span<const LabelId> labels) {
-  for (OnlinePlt& tree : trees_) tree.remove_labels(labels);  // all have the same labels: the first throws or none does
+  const std::vector<LabelId> sorted = tree().removable(labels);  // in all trees, since they have the same labels
+  for (OnlinePlt& one : trees_) one.remove_labels(sorted);
 }
 
 void OnlineGrove::restore_inherited() {

@@ -264,7 +264,7 @@ std::uint32_t OnlinePlt::replays_after(std::span<const LabelId> labels) {
 }
 
 void OnlinePlt::remove_labels(std::span<const LabelId> labels) {
-  for (const LabelId label : tree_.removable(labels)) {
+  for (const LabelId label : labels) {
     const NodeId leaf = tree_.leaf_of(label);
     tree_.remove_label(label);
     if (thresholds_) thresholds_->renew(tree_, leaf);

@@ -506,10 +506,11 @@ SparseRows TextFeatures::learn(const RowView& counts, unsigned threads) {
                   .values = {counts.values.begin(), counts.values.end()}};
   std::vector<std::uint32_t> documents(rows.ids.size(), 1);
   for (std::size_t j = 0; documents_ != nullptr && j < rows.ids.size(); ++j) documents[j] = ++documents_[rows.ids[j]];
+  // Before anything can fail: a feature must not be in more documents than there are.
+  const std::uint64_t before = std::exchange(n_documents_, n_documents_ + counts.size());
   weigh(
-      rows, threads, [&](std::size_t row) { return moment(n_documents_ + row + 1); },
+      rows, threads, [&](std::size_t row) { return moment(before + row + 1); },
       [&](std::size_t j) { return documents[j]; });
-  n_documents_ += counts.size();
   return rows;
 }
 

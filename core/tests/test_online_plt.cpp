@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "harness.hpp"
+#include "labelgrove/online_grove.hpp"
 #include "labelgrove/online_plt.hpp"
 #include "labelgrove/search.hpp"
 #include "stream.hpp"
@@ -372,10 +373,13 @@ TEST("online plt: invalid weights are refused") {
 
 // --- refused input ---------------------------------------------------------------------------------------------------
 
-TEST("online plt: removing an unknown label is refused, and removes none") {
+TEST("online grove: removing an unknown label is refused, and removes none") {
   Random random(11);
-  OnlinePlt model(small_options(Policy::best_greedy, LearnerKind::arow));
-  learn(model, random_stream(random, 100, 10));
+  const Stream stream = random_stream(random, 100, 10);
+  OnlineGroveOptions options{small_options(Policy::best_greedy, LearnerKind::arow)};
+  options.trees = 2;
+  OnlineGrove model(options);
+  model.learn([&](std::size_t i) { return stream[i]; }, 0, stream.size(), 1);
   const MemoryArchive before = saved(model);
   const auto refused = [&](std::vector<LabelId> labels) {
     CHECK_THROWS(std::invalid_argument, model.remove_labels(labels));
@@ -386,6 +390,7 @@ TEST("online plt: removing an unknown label is refused, and removes none") {
   refused({kNone});
   const std::vector<LabelId> first{0};
   model.remove_labels(first);
+  for (const OnlinePlt& one : model.trees()) CHECK_EQ(one.tree().leaf_of(0), kNone);
   CHECK_THROWS(std::invalid_argument, model.remove_labels(first));
 }
 

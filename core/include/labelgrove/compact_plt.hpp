@@ -39,8 +39,8 @@ class CompactTree {
   const LabelTree& tree() const { return tree_; }
   std::span<const NodeBlock* const> blocks() const { return blocks_; }
   const CompactBlock* block(NodeId v) const { return owned_[v].get(); }
-  // Throws std::invalid_argument, and removes none, if one has no leaf or is given twice.
-  void remove_labels(std::span<const LabelId> labels);
+  // REQUIRES: the label has a leaf.
+  void remove_label(LabelId label) { tree_.remove_label(label); }
 
  private:
   LabelTree tree_;

@@ -94,7 +94,7 @@ class OnlinePlt {
   void teach(ExampleId example, std::span<const LabelId> labels,
              const std::optional<std::span<const LabelId>>& predicted);
   void settle();
-  // Throws std::invalid_argument, and removes none, if one has no leaf or is given twice.
+  // REQUIRES: each label has a leaf, and is given once.
   void remove_labels(std::span<const LabelId> labels);
   // Restores the batch model's weights in the classifiers of labels and inner nodes; the batch model is no longer
   // needed afterwards. The optimiser's state, auxiliary classifiers and remembered examples keep what was learnt since.
