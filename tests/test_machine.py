@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 import labelgrove
-from labelgrove import _core
+from labelgrove import OnlinePLTClassifier, _core, load
+from labelgrove.models.engine._staged import StagedEngine
 
 
 def python(script: str, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -34,13 +35,13 @@ def python(script: str, *words: str, **environment: str) -> subprocess.Completed
 
 def with_core(wanted: str, script: str, *words: str) -> str:
     """Output of the script with these kernels; it imports only the extension, which is fast."""
-    load = """
+    loading = """
         import sys
         from importlib.util import module_from_spec, spec_from_file_location
         spec = spec_from_file_location("_core", sys.argv[1])
         core = module_from_spec(spec)
     """
-    whole = textwrap.dedent(load) + textwrap.dedent(script)
+    whole = textwrap.dedent(loading) + textwrap.dedent(script)
     run = python(whole, _core.__file__, *words, LABELGROVE_KERNELS=wanted)
     assert (run.returncode, run.stderr) == (0, "")
     return run.stdout.strip()
@@ -329,6 +330,22 @@ def test_out_of_memory_is_a_memory_error() -> None:
     assert sum(outcomes.values()) == 6 * 6
     # The amount needed depends on the allocator, but none at all must be too little.
     assert sum(n for outcome, n in outcomes.items() if outcome.endswith(": MemoryError")) >= 6
+
+
+def test_memory_that_runs_out_after_the_engine_has_learnt_leaves_a_whole_model(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def add(*_: Any) -> None:
+        raise MemoryError
+
+    X, names = np.eye(200, dtype=np.float32), [f"l{i}" for i in range(200)]
+    clf = OnlinePLTClassifier(second_stage="head").partial_fit(X[:50], names[:50])
+    with monkeypatch.context() as patch, pytest.raises(MemoryError):
+        patch.setattr(StagedEngine, "add", add)
+        clf.partial_fit(X[50:], names[50:])
+    assert clf.examples_seen_ == clf.label_counts_.sum() == 200
+    clf.save(tmp_path / "model.lg")
+    assert load(tmp_path / "model.lg").classes_.tolist() == clf.classes_.tolist()
 
 
 # --- exit ----------------------------------------------------------------------------------------

@@ -328,9 +328,9 @@ def learn_run(
     except BaseException as error:
         announced = examples.first + examples.n_announced
         learned.labels.truncate(max(engine.label_count, before, announced))
+        count(begin + engine.examples_seen - seen)
         if not isinstance(error, _core.BudgetExceeded):
             raise
-        count(begin + engine.examples_seen - seen)
         message, sums = str(error), getattr(learned.options, "sums_bytes", 0)
         if sums:
             message = f"second_stage reserves {sums} bytes of max_bytes, which leaves {message}"
