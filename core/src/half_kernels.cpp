@@ -109,6 +109,24 @@ struct Fade {
   }
 };
 
+struct TakeShare {
+  const BFloat16* row;
+  float share;
+  std::uint32_t noise;
+  std::size_t state;
+  BFloat16* to;
+
+  template <int N, int M>
+  void run(std::size_t at) const {
+    const typename Pack<N>::Bits drawn = noise - typename Pack<N>::Bits{};
+    for (const std::size_t end = at + N * M; at < end; at += N) {
+      const V<N> variance = 1.0F - share * share * (1.0F - load<N>(variances_of(row, state, at)));
+      store<N>(to + at, load<N>(row + at) * share, drawn & 0xFFFFU);
+      store<N>(const_cast<Variance*>(variances_of(to, state, at)), variance, rounding_up(noise >> 16));
+    }
+  }
+};
+
 void margins(const BFloat16* const* rows, const float* x, std::size_t n, std::size_t columns, float* out) {
   for_each_tile(columns, Margins<const BFloat16* const*>{rows, x, n, out});
 }
@@ -127,9 +145,15 @@ void fade(BFloat16* const* rows, const float* x, const std::uint32_t* noise, std
   for_each_tile(columns, Fade{rows, x, noise, n, state, share});
 }
 
+void take_share(const BFloat16* row, float share, std::uint32_t noise, std::size_t columns, std::size_t state,
+                BFloat16* to) {
+  for_each_tile(columns, TakeShare{row, share, noise, state, to});
+}
+
 }  // namespace
 
 extern const HalfKernels LABELGROVE_CONCAT(half_kernels_, LABELGROVE_KERNEL_VARIANT);
-const HalfKernels LABELGROVE_CONCAT(half_kernels_, LABELGROVE_KERNEL_VARIANT){margins, arow_steps, arow, fade};
+const HalfKernels LABELGROVE_CONCAT(half_kernels_, LABELGROVE_KERNEL_VARIANT){margins, arow_steps, arow, fade,
+                                                                              take_share};
 
 }  // namespace labelgrove

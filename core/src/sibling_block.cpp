@@ -337,16 +337,10 @@ void SiblingBlock::place_newcomers(const Features& x, std::uint32_t newcomers, W
 std::uint32_t SiblingBlock::take_out(FeatureId feature, std::uint32_t in_map) {
   const Place at = found(in_map);
   const std::uint32_t own = --members_[at.row] == 0 ? at.row : start_row();
-  BFloat16* weights = row<BFloat16>(own);
-  Variance* variances = states<BFloat16>(own);
-  const float square = at.share * at.share;
   // The other half of the draw rounds the step of this example.
   const auto noise = static_cast<std::uint32_t>(draw(options_.seed, Draw::rounding, updates_, feature) >> 32);
-  for (std::uint32_t c = 0; c < columns_; ++c) {
-    weights[c] = rounded(weight(at.row, c) * at.share, noise & 0xFFFFU);
-    const float variance = 1.0F - square * (1.0F - state(at.row, c));  // the diagonal of I - (1 - S) u u'
-    variances[c] = rounded_variance(variance, noise >> 16);
-  }
+  // Variances become the diagonal of I - (1 - S) u u'.
+  half_kernels().take_share(weights<BFloat16>(at.row), at.share, noise, columns_, stride_, row<BFloat16>(own));
   own_places_[in_map & ~kSharedRow] = std::exchange(vacant_, in_map & ~kSharedRow);
   return put_place(feature, {.row = own});
 }

@@ -171,6 +171,29 @@ TEST("half kernels: every variant fades as plain loops do, to the last bit, at e
   }
 }
 
+TEST("half kernels: every variant takes a share as plain loops do, to the last bit, at every width") {
+  Random random(4);
+  for (std::size_t columns = 0; columns <= kMostColumns; ++columns) {
+    const Rows before(random, 2, columns);
+    const float share = columns % 9 == 0 ? -1.0F : random.between(-1.0F, 1.0F);
+    const std::uint32_t noise = random.below(0xFFFFFFFF);
+    for (const std::size_t to : {0U, 1U}) {
+      Rows expected(before);
+      for (std::size_t c = 0; c < columns; ++c) {
+        BFloat16* row = expected.get()[0];
+        const float variance = 1.0F - share * share * (1.0F - widened(Rows::variances(row, columns)[c]));
+        expected.get()[to][c] = rounded(widened(row[c]) * share, noise & 0xFFFF);
+        Rows::variances(expected.get()[to], columns)[c] = rounded_variance(variance, noise >> 16);
+      }
+      for (const HalfKernels* kernel : variants()) {
+        Rows found(before);
+        kernel->take_share(found.get()[0], share, noise, columns, columns, found.get()[to]);
+        CHECK(found == expected);
+      }
+    }
+  }
+}
+
 TEST("bfloat16: noise rounds to either neighbour, so that the mean is the number") {
   const float number = 1.0F + 0.3F * 0x1p-7F;
   std::uint32_t up = 0;

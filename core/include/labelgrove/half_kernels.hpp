@@ -27,6 +27,11 @@ struct HalfKernels {
   // rounded as above.
   void (*fade)(BFloat16* const* rows, const float* x, const std::uint32_t* noise, std::size_t n, std::size_t columns,
                std::size_t state, const float* share);
+
+  // What a row says about a feature with this share u of it: weights u w and variances 1 - u^2 (1 - S), rounded as
+  // above. `to` may be the row itself.
+  void (*take_share)(const BFloat16* row, float share, std::uint32_t noise, std::size_t columns, std::size_t state,
+                     BFloat16* to);
 };
 
 // The variant that belongs to kernels().
