@@ -380,6 +380,17 @@ def test_an_explanation_says_what_the_second_stage_went_by(online: OnlinePLTClas
         assert (one.cosine is not None) == (label in online.predict_topk(X, CANDIDATES)[0])
 
 
+def test_the_rank_that_is_explained_is_the_place_among_the_predictions(
+    batch: PLTClassifier,
+) -> None:
+    X, _ = near_centroids(1, 6)
+    found, scores = batch.predict_topk(X, CANDIDATES + 2)
+    assert (np.diff(scores) > 0).any()  # not ranked by probability alone
+    for x, ranking in zip(X, found, strict=True):
+        ranks = [batch.explain(x, label).labels[0].rank for label in ranking]
+        assert ranks == [*range(1, len(ranking) + 1)]
+
+
 def test_a_path_ends_at_the_calibrated_probability(calibrated: OnlinePLTClassifier) -> None:
     X, _ = near_centroids(1, 30)
     labels, scores = calibrated.predict_topk(X, 9)

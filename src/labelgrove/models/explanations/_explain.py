@@ -26,6 +26,7 @@ from labelgrove.models.explanations._explanation import (
     Leaf,
     Step,
 )
+from labelgrove.tuning._second_stage import CANDIDATES
 
 _TINY = float(np.finfo(np.float64).tiny)
 Floats = npt.NDArray[np.float32]
@@ -198,10 +199,15 @@ def _cosine(learned: AnyLearned, rows: Rows, label: int) -> float | None:
 
 
 def _rank_of(learned: AnyLearned, rows: Rows, label: int, probability: float) -> int:
-    """Return the label's rank: by probability, then by order of arrival, from 1."""
-    ids, _ = _best_labels(learned, rows, 0, np.array([probability], np.float32))
+    """Return the label's rank in `predict_topk`, from 1.
+
+    Calibration may give neighbouring ranks the same probability, and a second stage that re-ranks
+    does not order its candidates by probability alone.
+    """
+    reaching, _ = _best_labels(learned, rows, 0, np.array([probability], np.float32))
+    ids, _ = _best_labels(learned, rows, max(len(reaching), CANDIDATES))
     before = np.flatnonzero(ids == label)
-    return int(before[0] if before.size else len(ids)) + 1
+    return int(before[0] if before.size else len(reaching)) + 1
 
 
 def _id_of(learned: AnyLearned, label: Any) -> int:

@@ -162,7 +162,7 @@ class LabelExplanation:
     probability : float
         As returned by ``predict_topk``.
     rank : int
-        Its rank among all labels, 1 for the most probable.
+        Its rank among all labels as ``predict_topk`` ranks them, from 1.
     predicted : bool
         Whether it is among the k best, or reaches the threshold if one was given.
     path : tuple of Step
