@@ -34,7 +34,9 @@ def problems(draw: st.DrawFn) -> Problem:
             arrays.arrays(np.float64, shape, elements=st.one_of(eighths, st.floats(0, 1, width=32)))
         ),
         lower=draw(
-            st.lists(st.sampled_from([0.0, 0.0625, 0.1, 0.3]), min_size=shape[1], max_size=shape[1])
+            st.lists(
+                st.sampled_from([0.0, 0.0625, 0.1, 0.3, 0.7]), min_size=shape[1], max_size=shape[1]
+            )
         ),
         upper=draw(st.sampled_from([0.5, 0.5, 1.0, inf])),
         zero=draw(st.sampled_from([0.0, 1.0])),

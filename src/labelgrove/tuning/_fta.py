@@ -37,7 +37,7 @@ class FTA(ThresholdSearch):
     lower : float or array-like of shape (n_labels,)
         Exclusive lower bound on the thresholds; see `lower_bounds`.
     upper : float
-        Upper bound on the thresholds.
+        Upper bound on the thresholds, even of labels whose lower bound is higher.
     zero_division : {0, 1}
         F-measure of a label (or row) that is never true and never predicted.
 
@@ -91,7 +91,7 @@ class FTA(ThresholdSearch):
 
     def _take(self, pairs: Pairs) -> None:
         reached = np.searchsorted(self._candidates, pairs.score, "right")
-        reached[~self._above_lower(pairs)] = 0
+        reached[~self._in_reach(pairs)] = 0
         if self._average == "instance":
             group, n_groups = pairs.row - pairs.first_row, pairs.n_rows
             hits, predicted, positives = self._tally(group, n_groups, reached, pairs.truth)

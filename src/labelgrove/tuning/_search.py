@@ -101,7 +101,10 @@ class ThresholdSearch(ABC):
     def _take(self, pairs: Pairs) -> None:
         """Count or store the pairs of some rows."""
 
-    def _above_lower(self, pairs: Pairs) -> npt.NDArray[np.bool_]:
-        bound = self._lower if self._lower.ndim == 0 else self._lower[pairs.label]
-        above: npt.NDArray[np.bool_] = pairs.score > bound
-        return above
+    def _in_reach(self, pairs: Pairs) -> npt.NDArray[np.bool_]:
+        """Return which pairs some threshold within the bounds predicts."""
+        least = clip(0.0, self._lower, self._upper)
+        reached: npt.NDArray[np.bool_] = pairs.score >= (
+            least if least.ndim == 0 else least[pairs.label]
+        )
+        return reached

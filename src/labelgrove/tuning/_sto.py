@@ -32,7 +32,8 @@ class STO(ThresholdSearch):
         Kappa of Algorithm 1, an exclusive lower bound on the thresholds; scores that do not exceed
         it are ignored. See `lower_bounds`.
     upper : float
-        Upper bound on the thresholds; infinity allows predicting nothing.
+        Upper bound on the thresholds, even of labels whose lower bound is higher; infinity allows
+        predicting nothing.
     zero_division : {0, 1}
         F-measure of a label (or row) that is never true and never predicted.
 
@@ -61,7 +62,7 @@ class STO(ThresholdSearch):
         row = pairs.row + self._rows
         group = {"macro": pairs.label, "micro": np.zeros_like(row), "instance": row}[self._average]
         self._positives.append(group[pairs.truth])
-        there = self._above_lower(pairs)
+        there = self._in_reach(pairs)
         # Scores above the upper bound are always predicted, like those equal to it.
         score = np.minimum(pairs.score[there].astype(np.float64), self._upper)
         self._kept.append(_Scored(group[there], score, pairs.truth[there]))
