@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any
 
 import labelgrove
-from benchmarks._tables import Results, precision, table
+from benchmarks._tables import Results, percent, precision, table
 from benchmarks._tree_tables import microseconds
 
 _NEAR = 1.0
@@ -61,11 +61,11 @@ def _chooser(found: Results) -> str:
                 f"{of['labels']:,}",
                 f"{of['labels_a_row']:.1f}",
                 f"{of['features_a_row']:.0f}",
-                f"{_first(best):.1f} {_short(best)}",
+                f"{percent(_first(best))} {_short(best)}",
                 _cell(min(near, key=_learning), lambda one: f"{_learning(one):.2f} s"),
                 _cell(min(near, key=_size), lambda one: f"{_size(one) / 2**20:.1f} MB"),
-                f"{_first(online):.1f} {_short(online)}",
-                f"{_first(picked):.1f} {_short(picked)}, {result['auto']['cpu']:.0f} s",
+                f"{percent(_first(online))} {_short(online)}",
+                f"{percent(_first(picked))} {_short(picked)}, {result['auto']['cpu']:.0f} s",
             ]
         )
     return table(header, rows)

@@ -400,9 +400,14 @@ def _names_row(subject: str, row: dict[str, Any]) -> list[object]:
     ]
 
 
+def percent(value: float) -> str:
+    """Round half up to one decimal (98.85 in binary is slightly less)."""
+    return f"{value + 1e-6:.1f}"
+
+
 def precision(values: Sequence[float]) -> str:
-    """P@1, P@3 and P@5 in one cell, rounded half up (98.85 in binary is slightly less)."""
-    return "/".join(f"{value + 1e-6:.1f}" for value in values)
+    """P@1, P@3 and P@5 in one cell."""
+    return "/".join(map(percent, values))
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

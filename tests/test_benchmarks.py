@@ -1,7 +1,12 @@
-"""The benchmark that needs no data set still runs, and its tables can be rendered."""
+"""The benchmark that needs no data set still runs, and pages show what was measured."""
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
+import pytest
+from benchmarks import render
 from benchmarks._multiclass_tables import classes
 from benchmarks.classes import learn_ours
 
@@ -14,3 +19,18 @@ def test_time_against_classes() -> None:
     point |= {name: 1e6 * found[key] / 100 for key, name in names.items()}
     shown = classes([{"subject": "LOMtree", "points": [point]}])
     assert all(title in shown for title in ("learning, µs", "prediction, µs", "model MB", "k = 20"))
+
+
+@pytest.mark.parametrize("name", render.TABLES)
+def test_the_page_has_the_tables_of_the_results(name: str) -> None:
+    page = render.PAGE.with_name(render.ELSEWHERE.get(name, render.PAGE.name))
+    assert render.section(name, render.RESULTS) in page.read_text(encoding="utf-8")
+
+
+def test_the_precisions_of_the_readme_are_in_the_tables() -> None:
+    number = r"(\d+\.\d)"
+    readme = Path(__file__).parents[1].joinpath("README.md").read_text(encoding="utf-8")
+    told = {"/".join(three) for three in re.findall(" / ".join([number] * 3), readme)}
+    measured = re.findall("/".join([number] * 3), render.PAGE.read_text(encoding="utf-8"))
+    assert len(told) > 10
+    assert told <= {"/".join(three) for three in measured}

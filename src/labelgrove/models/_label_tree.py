@@ -60,7 +60,8 @@ class LabelTreeClassifier(LabelClassifier):
         ----------
         dtype : {"float32", "float16", "int8"}
             How weights are stored: in 4, 2 or 1 bytes. With "int8" every classifier or vector has
-            its own scale. The bias is always a float32.
+            its own scale. The bias is always a float32. AROW has 2 bytes already: a copy in 4 is
+            larger than the model saved for prediction.
         threshold : float, optional
             Drop weights that contribute less than this to the linear score of a feature with
             value 1, or features whose vectors are shorter than this, as fastText's cut-off does.

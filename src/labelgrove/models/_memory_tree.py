@@ -80,9 +80,9 @@ class MemoryTreeClassifier(OnlineClassifier):
     appear in any call of :meth:`partial_fit`, and one remembered example makes a label
     predictable.
 
-    Use it for labels that have been seen once, or if examples have a dozen labels or more.
-    Otherwise, with three or more examples per label, :class:`OnlinePLTClassifier` is more
-    accurate, and predicts 10 to 90 times as fast. The model contains the examples.
+    Use it if examples have a dozen labels or more. Otherwise :class:`OnlinePLTClassifier` is as
+    accurate with one example per label, more accurate with several, and predicts 10 to 80 times
+    as fast. The model contains the examples.
 
     Parameters
     ----------
