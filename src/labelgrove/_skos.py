@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,46 @@ _BASE = "http://relative.invalid/"
 _BAD_SYNTAX = re.compile(r"Bad syntax \((.*?)\) at \^", re.DOTALL)
 
 
-def read_graph(path: str | PathLike[str], purpose: str) -> tuple[Any, Any]:
-    """Return the graph of a file, and the module of namespaces, which include SKOS.
+class Statements:
+    """The statements of a graph that matter here, in much less memory than rdflib's three indices.
+
+    Parameters
+    ----------
+    namespaces : module
+        rdflib's.
+    """
+
+    def __init__(self, namespaces: Any) -> None:
+        skos = namespaces.SKOS
+        names = ("prefLabel", "altLabel", "notation", "broader", "narrower")
+        kept = [namespaces.RDF.type, namespaces.OWL.deprecated, *(skos[name] for name in names)]
+        self._objects: dict[Any, dict[Any, dict[Any, None]]] = {name: {} for name in kept}
+
+    def add(self, subject: Any, predicate: Any, value: Any) -> None:
+        """Keep a statement, once, if it matters."""
+        of_subjects = self._objects.get(predicate)
+        if of_subjects is not None:
+            of_subjects.setdefault(subject, {})[value] = None
+
+    def objects(self, subject: Any, predicate: Any) -> Iterator[Any]:
+        """Yield the values of a property of a subject."""
+        yield from self._objects[predicate].get(subject, ())
+
+    def subjects(self, predicate: Any, value: Any) -> Iterator[Any]:
+        """Yield the subjects for which a property has a value, or any value if it is None."""
+        for subject, values in self._objects[predicate].items():
+            if value is None or value in values:
+                yield subject
+
+    def subject_objects(self, predicate: Any) -> Iterator[tuple[Any, Any]]:
+        """Yield the subjects and the values of a property."""
+        for subject, values in self._objects[predicate].items():
+            for value in values:
+                yield subject, value
+
+
+def read_graph(path: str | PathLike[str], purpose: str) -> tuple[Statements, Any]:
+    """Return the statements of a file, and the module of namespaces, which include SKOS.
 
     Parameters
     ----------
@@ -48,7 +86,8 @@ def read_graph(path: str | PathLike[str], purpose: str) -> tuple[Any, Any]:
     if ending not in _FORMATS:
         raise ParameterError(f"path={fspath(path)!r}: expected a name that ends in .nt or .ttl")
     content = Path(path).read_bytes()
-    graph = rdflib.Graph()
+    statements, graph = Statements(rdflib.namespace), rdflib.Graph()
+    graph.add = lambda triple: statements.add(*triple)  # instead of into rdflib's indices
     try:
         # Pass bytes, never a name: rdflib would fetch a name that looks like a URL.
         graph.parse(data=content, format=_FORMATS[ending], publicID=_BASE)
@@ -64,7 +103,7 @@ def read_graph(path: str | PathLike[str], purpose: str) -> tuple[Any, Any]:
         raise FileFormatError(
             path, line, f"expected RDF in the format {_FORMATS[ending]}: {message:.200}"
         ) from error
-    return graph, rdflib.namespace
+    return statements, rdflib.namespace
 
 
 def require_absolute(path: str | PathLike[str], iris: Iterable[str]) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array
 
 from labelgrove._errors import DataError
 
@@ -40,20 +40,35 @@ def triples(matrix: Any, what: str) -> tuple[npt.NDArray[Any], npt.NDArray[Any],
     matrix is never converted here.
     """
     if matrix.format in {"csr", "csc"}:
-        indptr = np.asarray(matrix.indptr)
-        n_major = matrix.shape[0 if matrix.format == "csr" else 1]
-        stored = min(len(matrix.indices), len(matrix.data))
-        if len(indptr) != n_major + 1 or indptr[0] != 0 or indptr[-1] > stored:
-            raise DataError(f"{what} is damaged: its indptr does not fit its shape {matrix.shape}")
-        counts = np.diff(indptr)
-        if counts.size and counts.min() < 0:
-            raise DataError(f"{what} is damaged: its indptr falls at {int(np.argmin(counts))}")
-        major = np.repeat(np.arange(n_major, dtype=np.int64), counts)
+        counts = np.diff(_checked_ends(matrix, what))
+        major = np.repeat(np.arange(len(counts), dtype=np.int64), counts)
         minor = matrix.indices[: len(major)]
         pair = (major, minor) if matrix.format == "csr" else (minor, major)
         return (*pair, matrix.data[: len(major)])
     coo = matrix if matrix.format == "coo" else matrix.tocoo()
     return coo.row, coo.col, coo.data
+
+
+def _checked_ends(matrix: Any, what: str) -> npt.NDArray[Any]:
+    """Return a copy of the indptr of a CSR or CSC matrix."""
+    indptr = np.array(matrix.indptr)
+    n_major = matrix.shape[0 if matrix.format == "csr" else 1]
+    stored = min(len(matrix.indices), len(matrix.data))
+    if len(indptr) != n_major + 1 or indptr[0] != 0 or indptr[-1] > stored:
+        raise DataError(f"{what} is damaged: its indptr does not fit its shape {matrix.shape}")
+    counts = np.diff(indptr)
+    if counts.size and counts.min() < 0:
+        raise DataError(f"{what} is damaged: its indptr falls at {int(np.argmin(counts))}")
+    return indptr
+
+
+def rows_of_csc(matrix: Any, what: str) -> csr_array:
+    """Return a CSC matrix of plain numbers in CSR, in less than twice its own memory."""
+    ends = _checked_ends(matrix, what)
+    rows = np.array(matrix.indices[: ends[-1]])  # a copy: SciPy writes to wherever they point
+    if rows.size and not (rows.min() >= 0 and rows.max() < matrix.shape[0]):
+        require_inside(rows, np.zeros_like(rows), matrix.shape, what)
+    return csc_array((matrix.data[: ends[-1]], rows, ends), shape=matrix.shape).tocsr()
 
 
 def places_of(

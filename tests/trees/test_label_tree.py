@@ -116,7 +116,7 @@ def test_what_is_no_label_is_named(labels: object, message: str) -> None:
 @pytest.mark.parametrize("labels", [3, "cat", None])
 def test_labels_of_a_flat_tree_are_a_list(labels: object) -> None:
     with pytest.raises(DataError, match="expected a list of labels, not "):
-        LabelTree.flat(labels)  # type: ignore[arg-type] - as a caller might
+        LabelTree.flat(labels)  # type: ignore[arg-type]
 
 
 def test_children_of_a_node_that_is_none() -> None:

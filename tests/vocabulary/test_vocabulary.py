@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +139,20 @@ FILES = {
     "a.jsonl": '{"id": 1, "label": {"fi": "kissat", "en": "cats"}, "altLabel": ["felines"]}\n'
     '{"uri": "http://a/2", "name": "dogs", "broader": ["1"]}\n',
 }
+
+
+def test_skos_is_read_in_little_memory(tmp_path: Path) -> None:
+    pytest.importorskip("rdflib")
+    seen = "".join(f" ; skos:exactMatch :m{i}" for i in range(20))
+    lines = (f":c{i} skos:prefLabel 'name {i}'{seen} ; skos:note 'note {i}' ." for i in range(300))
+    content = "@prefix : <http://a/> . @prefix skos: <http://www.w3.org/2004/02/skos/core#> .\n"
+    path = written(tmp_path, "a.ttl", content + "\n".join(lines))
+    read_vocabulary(path)  # imports the parser
+    tracemalloc.start()
+    assert len(read_vocabulary(path)) == 300
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20 * path.stat().st_size
 
 
 def written(folder: Path, name: str, content: str | bytes) -> Path:

@@ -269,9 +269,11 @@ def _skos(path: str) -> Iterator[Row]:
         if str(value).lower() in {"true", "1"}
     }
     concepts = set(graph.subjects(names.RDF.type, skos.Concept))
-    concepts |= set(graph.subjects(skos.prefLabel))
+    concepts |= set(graph.subjects(skos.prefLabel, None))
     concepts = {concept for concept in concepts - deprecated if isinstance(concept, iri)}
-    require_absolute(path, sorted(concepts | set(graph.objects(None, skos.broader))))
+    require_absolute(
+        path, sorted(concepts | {broader for _, broader in graph.subject_objects(skos.broader)})
+    )
     for number, concept in enumerate(sorted(concepts), 1):
         preferred: dict[str, str] = {}
         for name in sorted(graph.objects(concept, skos.prefLabel)):
