@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -58,3 +59,35 @@ def test_a_column_without_numbers_is_named() -> None:
         check_rows(Table())
     with pytest.raises(DataError, match=r"^X is of type Unread: expected an array"):
         check_rows(Unread())
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int8, np.bool_, np.int64])
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_columns_become_rows_in_little_memory(kind: Any, index: Any) -> None:
+    rng = np.random.default_rng(0)
+    rows = sp.random_array((900, 300), density=0.2, rng=rng, format="csr").astype(kind)
+    columns = rows.tocsc()
+    columns.indices, columns.indptr = columns.indices.astype(index), columns.indptr.astype(index)
+    tracemalloc.start()
+    found = check_rows(columns)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    for ours, theirs in zip(found.arrays, check_rows(rows).arrays, strict=True):
+        assert np.array_equal(ours, theirs)
+    assert peak < 30 * columns.nnz  # the matrix itself takes 5 to 16
+
+
+@pytest.mark.parametrize(
+    ("indices", "indptr", "message"),
+    [
+        ([0, 2], [0, 1, 2], "it stores an entry in row 2 and has 2"),
+        ([0, -1], [0, 1, 2], "it stores an entry in row -1 and has 2"),
+        ([0, 1], [0, 2, 1], "its indptr falls at 1"),
+        ([0, 1], [0, 1, 9], "its indptr does not fit"),
+    ],
+)
+def test_damaged_columns_are_refused(indices: Any, indptr: Any, message: str) -> None:
+    columns = sp.csc_array(np.eye(2))
+    columns.indices, columns.indptr = np.array(indices), np.array(indptr)
+    with pytest.raises(DataError, match=f"X is damaged: {message}"):
+        check_rows(columns)

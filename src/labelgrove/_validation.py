@@ -14,7 +14,7 @@ from sklearn.utils import check_array
 from labelgrove import _core
 from labelgrove._errors import DataError, DataTypeError
 from labelgrove._features import FeatureNames
-from labelgrove._sparse import require_inside, triples
+from labelgrove._sparse import require_inside, rows_of_csc, triples
 
 MAX_FEATURE = 2**31 - 2
 """Largest feature id: ids are 31-bit, and one is reserved."""
@@ -254,9 +254,15 @@ def _check_sparse(X: Any) -> Rows:
             f"X: Found array with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required"
         )
     _require_width(X.shape[1])
+    if X.format == "csc" and X.dtype.isnative and X.dtype.char in _CONVERTIBLE:
+        X = rows_of_csc(X, "X")
     if X.format == "csr":
         return _check_arrays(X.indptr, X.indices, X.data, X.shape[1])
     return _from_triples(*triples(X, "X"), X.shape)
+
+
+_CONVERTIBLE = "?bBhHiIlLqQfd"
+"""Types of values that SciPy can convert between formats."""
 
 
 def _require_width(n_features: int) -> None:
