@@ -72,7 +72,9 @@ def _as_csr(entries: list[dict[int, float]]) -> sp.csr_array:
 
 
 NAMES = {
-    "text": st.sampled_from(["a", "b", "c", "", " ", "\x00", "\x1b[31m", "🌳", "nan", "x" * 1000]),
+    "text": st.sampled_from(
+        ["a", "b", "c", " a", "b ", "\x00", "\x1b[31m", "🌳", "nan", "x" * 1000]
+    ),
     "integers": st.sampled_from([0, 1, 2, 3, -1, 2**63 - 1, -(2**63), 10**6]),
 }
 """Names of labels, of either type."""

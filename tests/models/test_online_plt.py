@@ -118,8 +118,8 @@ def test_one_level_is_one_versus_rest() -> None:
     names = {"l0": "a", "l1": "b", "l2": "c"}
     Y = [[names[name] for name in row if name in names] for row in Y]
     merged = [["b" if name == "c" else name for name in row] for row in Y]
-    three = OnlinePLTClassifier(tree=LabelTree.flat("abc"), policy="fixed").fit(X, Y)
-    two = OnlinePLTClassifier(tree=LabelTree.flat("ab"), policy="fixed").fit(X, merged)
+    three = OnlinePLTClassifier(tree=LabelTree.flat(["a", "b", "c"]), policy="fixed").fit(X, Y)
+    two = OnlinePLTClassifier(tree=LabelTree.flat(["a", "b"]), policy="fixed").fit(X, merged)
     scores = [clf.predict_proba(X, threshold=0.0)[:, [0]].toarray() for clf in (three, two)]
     assert np.array_equal(*scores) and three.tree_.depth == 1
 
