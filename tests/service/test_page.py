@@ -91,13 +91,14 @@ def test_events_are_fetched_once_and_the_vocabulary_never(
     window = screen(1280, False)
     page = window.page
     with Client(address, "demo") as client:
+        page.clock.install()
         page.goto(address)
         page.wait_for_selector("html[data-ready]")
         client.learn(["meow"], [["cat"]], applied=True)
-        expect(page.locator("#log")).to_contain_text("cat ← meow")
-        for _ in range(2):
+        for _ in range(3):
             with page.expect_response(lambda answer: "/stats?" in answer.url):
-                pass
+                page.clock.fast_forward(3000)
+            expect(page.locator("#log")).to_contain_text("cat ← meow")
     expect(page.locator("#log li")).to_have_count(1)
     assert len([one for one in window.requests if "/log?after=1" in one]) == 2
     assert not [one for one in window.requests if "/log?after=0" in one]

@@ -397,12 +397,15 @@ def test_snapshots_of_another_log_are_removed(tmp_path: Path) -> None:
 
 @pytest.mark.slow  # a process that imports everything
 def test_a_rebuild_ends_with_the_service() -> None:
-    run = "import time, labelgrove.service._rebuild as r; r.end_with_service(); time.sleep(60)"
+    run = (
+        "import time, labelgrove.service._rebuild as r; r.end_with_service(); "
+        "print(flush=True); time.sleep(60)"
+    )
     words = [sys.executable, "-c", run]
-    with subprocess.Popen(words, stdin=subprocess.PIPE) as process:
-        with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(5)
-        assert process.stdin is not None
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdout.readline()
+        assert process.poll() is None
         process.stdin.close()
         assert process.wait(20) == 1
 
