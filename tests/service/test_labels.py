@@ -94,6 +94,7 @@ def test_labels_are_changed_as_all_durable_examples_have_them(
         hold.set()
         held.result(20)
         assert asked.result(20).status_code == 200
+        project.applied(project.log.head).result(20)
     assert suggestions(client, "raven")[0] == "crow"
     again = client.post(f"{DEMO}/labels/rename", json=renamed, headers=key)
     assert again.json()["repeated"]
