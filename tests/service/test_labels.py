@@ -47,6 +47,18 @@ def test_the_label_that_is_called_just_so_is_listed_first(client: TestClient) ->
     assert [one["id"] for one in found["labels"]] == ["Cat", "cat food 0"]
 
 
+def test_a_blank_is_no_label(client: TestClient) -> None:
+    teach(client, 20)
+    blank = {"text": "a cat", "labels": ["cat", " "]}
+    refused(client.post(f"{DEMO}/examples", json={"examples": [blank]}), 422, "' ' is blank")
+    refused(client.post(f"{DEMO}/labels/rename", json={"names": {"cat": "\t"}}), 422, "is blank")
+    into = {"labels": ["cat", "dog"], "into": " "}
+    refused(client.post(f"{DEMO}/labels/merge", json=into), 422, "is blank")
+    vocabulary = {"vocabulary": [{"id": "a"}, {"id": " "}]}
+    refused(client.put("/v1/projects/new", json=vocabulary), 422, "' ' is blank")
+    assert client.get(f"{DEMO}/stats").json()["head"] == 21
+
+
 def test_two_labels_cannot_get_one_name_at_the_same_time(client: TestClient) -> None:
     teach(client)
     url, names = f"{DEMO}/labels/rename?wait=applied", ["cat", "dog"]

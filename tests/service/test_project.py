@@ -22,7 +22,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labelgrove.service import _history, _project, _rebuild
+from labelgrove.service import _history, _log, _project, _rebuild
 from labelgrove.service._batches import Batches
 from labelgrove.service._events import (
     Deprecation,
@@ -203,6 +203,25 @@ def test_labels_change_their_names_and_ways(tmp_path: Path) -> None:
     change("thresholds", ThresholdValues())
     assert project.learner.cut_offs() == {}
     project.close()
+
+
+def test_an_older_log_may_have_blank_labels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_log, "checked", lambda _, body: encoded(body))
+    project = opened(tmp_path / "a")
+    project.log.append([*additions(60), Addition("learn", Learnt("a yak", ["yak", " "]))])
+    project.log.append([Addition("rename", Renaming({"cat": " ", "dog": "rex"}))])
+    project.log.append([Addition("merge", Merging(["fox", "goat"], "\t"))])
+    project.log.append([Addition("rebuilt", Rebuilt(61))]).result()
+    assert fingerprint_at_the_end(project)[0] == project.log.head
+    assert project.failure is None and project.learner.refused == 0
+    labels = {*project.learner.labels()}
+    assert {"yak", "rex"} < labels and not {" ", "\t", "fox"} & labels
+    project.close()
+    reopened = opened(tmp_path / "a")
+    assert {*reopened.learner.labels()} == labels
+    reopened.close()
 
 
 def test_a_rebuilt_tree_is_the_same_wherever_it_is_learnt(tmp_path: Path) -> None:

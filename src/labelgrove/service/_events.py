@@ -201,7 +201,19 @@ def checked(kind: str, body: Any) -> bytes:
             _decoders[kind].decode(written)
         except msgspec.ValidationError as error:
             raise Problem(422, sentence(error)) from None
+    for label in _given_by(body):
+        if not label.strip():
+            raise Problem(422, f"label {label!r:.80} is blank; expected a name")
     return written
+
+
+def _given_by(body: Any) -> Iterable[str]:
+    """Return the labels that may be new to a model."""
+    if isinstance(body, Renaming):
+        return body.names.values()
+    if isinstance(body, Merging):
+        return [body.into]
+    return body.labels if isinstance(body, Learnt) else ()
 
 
 def sentence(error: msgspec.ValidationError) -> str:
@@ -247,8 +259,8 @@ def aliases_after(aliases: dict[str, str], change: Any) -> dict[str, str]:
 
 
 def aliased(labels: Sequence[str], aliases: dict[str, str]) -> list[str]:
-    """Resolve the aliases of labels, without duplicates."""
-    return list(dict.fromkeys(aliases.get(label, label) for label in labels))
+    """Resolve the aliases of labels, without duplicates and the blank ones of older logs."""
+    return [one for one in dict.fromkeys(aliases.get(one, one) for one in labels) if one.strip()]
 
 
 def named_now(rows: Iterable[Row], changes: Sequence[Row]) -> Iterator[Example]:

@@ -289,7 +289,7 @@ class Learner:
         """Carry out a change as far as possible; a replay has the same result."""
         if isinstance(change, Renaming):
             known = set(self.labels())
-            names = {old: new for old, new in change.names.items() if old in known}
+            names = {old: new for old, new in change.names.items() if old in known and new.strip()}
             if can_rename(names, known):
                 self._meet_strangers(names.values())
                 self._now.shared.rename_labels(names)
@@ -376,6 +376,9 @@ def check_lasting(settings: Settings) -> None:
         raise ParameterError(
             "warm_start_size: a project learns from single examples; expected None"
         )
+    for entry in settings.vocabulary or ():
+        if not entry.id.strip():
+            raise ParameterError(f"vocabulary: the id {entry.id!r:.80} is blank; expected a label")
 
 
 def new_model(settings: Settings, vocabulary: Vocabulary | None = None) -> TextClassifier:
