@@ -129,6 +129,7 @@ class Unfinished:
             if os.name == "nt":  # Windows cannot delete an open file
                 self._let_go()
             (self.path / "lock").unlink(missing_ok=True)
+            self._let_go()  # NFS keeps a deleted file in its folder while it is open
             self.path.rmdir()  # fails if another process has entered it by now
         self._let_go()
 

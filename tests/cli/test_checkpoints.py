@@ -233,6 +233,16 @@ def test_a_worker_does_not_keep_what_it_was_forked_with_locked(tmp_path: Path) -
         os.waitpid(child, 0)
 
 
+def test_no_file_is_open_when_the_folder_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unfinished, held = Unfinished(tmp_path / "m.lg"), []
+    monkeypatch.setattr(Path, "rmdir", lambda _: held.append(unfinished._lock))
+    with unfinished:
+        pass
+    assert held == [None]  # NFS keeps a deleted file in its folder while it is open
+
+
 def test_a_lock_that_was_removed_before_it_was_taken_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
