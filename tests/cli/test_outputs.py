@@ -115,6 +115,14 @@ def test_one_process_alone_writes_an_output(
     run(*given, "-o", output)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="it has no such file")
+def test_standard_output_by_its_path_is_not_replaced(
+    run: Any, texts: Path, text_model: Path
+) -> None:
+    expected = run("predict", text_model, texts).stdout
+    assert run("predict", text_model, texts, "-o", "/dev/stdout").stdout == expected
+
+
 def test_a_page_that_cannot_be_is_not_promised(run: Any, texts: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     words = ("--algorithm", "plt", "-o", tmp_path / "m.lg", "--progressive", page)

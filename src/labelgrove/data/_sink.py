@@ -21,14 +21,14 @@ from labelgrove.data._zstd import zstd
 
 @contextmanager
 def open_sink(path: str) -> Iterator[BinaryIO]:
-    """Open a stream to write to; ``-`` is standard output.
+    """Open a stream to write to; ``-`` and ``/dev/stdout`` are standard output.
 
     A file is created or replaced only when the block ends without error; otherwise nothing is
     left behind, or after a kill only a hidden folder, which the next call for the same file
     removes. Anything that is not a regular file (a pipe, a device) is written to directly. If a
     disk is full, the error names the file.
     """
-    if path == "-":
+    if path in {"-", "/dev/stdout"}:  # which may be a file that is appended to
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
