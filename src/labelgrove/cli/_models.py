@@ -219,17 +219,11 @@ def check_can_write(path: str) -> None:
             "cannot go to standard output"
         )
     _refuse_service(path)
-    target = Path(path)
-    if target.is_symlink():
-        target = followed(path)  # the file that will be replaced
-    if target.is_dir():
-        raise ParameterError(f"{path}: this is a folder; expected the name of a file")
+    target = followed(path)  # the file that will be replaced
     if target.exists() and not target.is_file():
         # The new file would replace the device or pipe itself.
         raise ParameterError(f"{path}: expected a regular file, since writing replaces it")
     folder = target.parent
-    if not folder.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "no such folder", os.fspath(folder))
     if not os.access(folder, os.W_OK) or (
         sys.platform != "win32" and not os.access(folder, os.X_OK)
     ):
