@@ -24,6 +24,7 @@ from labelgrove.service import _app as app
 from labelgrove.service._database import connect, write_events
 from labelgrove.service._events import Row
 from labelgrove.service._history import History
+from labelgrove.service._http import Context
 from labelgrove.service._problems import DamagedLog, Problem, ShuttingDown
 from labelgrove.service._project import Project
 from service.kit import DEMO, SMALL, additions, examples, refused, teach
@@ -411,7 +412,7 @@ def test_nobody_waits_for_projects_when_the_service_ends(
     served: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However long their logs take to learn."""
-    service, opening = Service(tmp_path), threading.Event()
+    service, opening, waiting = Service(tmp_path), threading.Event(), threading.Event()
     for name in ("demo", "other"):
         service.create(name, SMALL)
     service.close()
@@ -422,13 +423,18 @@ def test_nobody_waits_for_projects_when_the_service_ends(
             time.sleep(0.01)
         raise ShuttingDown
 
+    async def entered(context: Context, name: str) -> Project:
+        waiting.set()
+        return await enter(context, name)
+
+    enter = Context.entered
+    monkeypatch.setattr(Context, "entered", entered)
     monkeypatch.setattr(History, "model_at", replay)
     service = Service(tmp_path)
     running, server, at = served(service, service.begin)
     with ThreadPoolExecutor(1) as threads:
         asked = threads.submit(httpx.get, f"{at}{DEMO}/stats", timeout=30)
-        opening.wait(30)
-        time.sleep(0.2)  # so that the request waits, too
+        assert opening.wait(30) and waiting.wait(30)
         server.should_exit = True
         refused(asked.result(), 503, "shutting down")
     running.result(30)
