@@ -238,7 +238,9 @@ def _decompressed(
             try:
                 content = decoder.feed(data)
             except (zlib.error, lzma.LZMAError, zstd.ZstdError, OSError) as error:  # bzip2: OSError
-                raise DamagedStreamError(f"the {kind} stream is damaged ({error})") from None
+                raise DamagedStreamError(
+                    f"the {kind} stream cannot be decompressed ({error})"
+                ) from None
             if content:
                 yield content
             data = next(raw, b"") if decoder.hungry and not decoder.finished else b""
