@@ -123,6 +123,20 @@ def test_standard_output_by_its_path_is_not_replaced(
     assert run("predict", text_model, texts, "-o", "/dev/stdout").stdout == expected
 
 
+@pytest.mark.skipif(not Path("/dev/fd").is_dir(), reason="the system has no such folder")
+def test_an_open_file_is_written_through_its_descriptor(
+    run: Any, texts: Path, text_model: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    with log.open("w") as before:
+        before.write("before\n")
+        before.flush()
+        run("predict", text_model, texts, "-o", f"/dev/fd/{before.fileno()}")
+        before.write("after\n")
+    expected = run("predict", text_model, texts).stdout
+    assert log.read_text() == f"before\n{expected}after\n"
+
+
 def test_a_page_that_cannot_be_is_not_promised(run: Any, texts: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     words = ("--algorithm", "plt", "-o", tmp_path / "m.lg", "--progressive", page)

@@ -6,6 +6,7 @@ import bz2
 import gzip
 import lzma
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -18,6 +19,9 @@ from labelgrove._unfinished import DISK_FULL, Unfinished
 from labelgrove.data._open import split_compression
 from labelgrove.data._zstd import zstd
 
+# What a path stands for that is open already, perhaps a file that is appended to.
+_DESCRIPTOR = re.compile(r"/dev/(?:fd/(\d+)|stderr)")
+
 
 @contextmanager
 def open_sink(path: str) -> Iterator[BinaryIO]:
@@ -28,14 +32,16 @@ def open_sink(path: str) -> Iterator[BinaryIO]:
     removes. Anything that is not a regular file (a pipe, a device) is written to directly. If a
     disk is full, the error names the file.
     """
-    if path in {"-", "/dev/stdout"}:  # which may be a file that is appended to
+    if path in {"-", "/dev/stdout"}:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
     try:
         with ExitStack() as resources:
             raw: BinaryIO
-            if Path(path).exists() and not Path(path).is_file():
+            if found := _DESCRIPTOR.fullmatch(path):
+                raw = resources.enter_context(os.fdopen(os.dup(int(found[1] or 2)), "wb"))
+            elif Path(path).exists() and not Path(path).is_file():
                 raw = resources.enter_context(Path(path).open("wb"))
             else:
                 raw = resources.enter_context(_replacement(Path(path)))
