@@ -144,6 +144,16 @@ def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path: Path) -> None:
     assert not any(tmp_path.iterdir())
 
 
+def test_what_a_kill_left_of_a_data_set_of_the_same_name_is_not_in_the_way(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    with Unfinished(path) as unfinished:
+        unfinished.begin({})
+        (unfinished.path / "whole").mkdir()
+    with open_sink(str(path)) as sink:
+        sink.write(b"whole")
+    assert path.read_bytes() == b"whole" and (unfinished.path / "whole").is_dir()
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork, and kills by SIGKILL")
 def test_what_a_kill_leaves_goes_when_the_file_is_written_again(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl"

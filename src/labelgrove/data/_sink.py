@@ -57,7 +57,7 @@ def _replacement(path: Path) -> Iterator[BinaryIO]:
     """Open a file in a hidden folder, which replaces the one at `path` at the end."""
     target = followed(path)
     with Unfinished(path) as unfinished:
-        whole = unfinished.path / "whole"
+        whole = unfinished.path / "output"  # no name that other calls give to what they keep
         with whole.open("wb") as raw:
             yield raw
             raw.flush()

@@ -80,6 +80,8 @@ def write_report(
         Without the packages of ``labelgrove[report]``.
     OSError
         If the page cannot be written.
+    LabelGroveError
+        If another process is writing the same page.
 
     Examples
     --------

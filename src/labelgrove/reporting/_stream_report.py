@@ -64,6 +64,8 @@ def write_stream_report(
         Without the packages of ``labelgrove[report]``.
     OSError
         If the page cannot be written.
+    LabelGroveError
+        If another process is writing the same page.
     """
     points = record.points()
     if not points:
