@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +127,20 @@ def test_after_ctrl_c_the_callers_examples_are_counted(monkeypatch: pytest.Monke
         model.partial_fit(TEXTS, LABELS)
     # Of those four the names of f and n were two.
     assert caught.value.examples_learned == 2
+
+
+def test_threads_learn_the_same_names_once() -> None:
+    model = TextClassifier(vocabulary=VOCABULARY, names="all").shared()
+    guard, nobody = model.model._guard, threading.Event()
+    with ThreadPoolExecutor(2) as pool:
+        with guard.changing(60.0):  # both find that no label has been learnt
+            calls = [pool.submit(model.partial_fit, [text], [["f"]]) for text in ("cod", "eel")]
+            while len(guard._changers) < 2:
+                assert not nobody.wait(0.001)
+        for call in calls:
+            call.result(60.0)
+    assert model.model.label_counts_.tolist() == [3, 1, 1]  # "f" by its name and two texts
+    assert model.model.examples_seen_ == 5
 
 
 def test_parameters_are_checked() -> None:

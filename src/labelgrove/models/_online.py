@@ -116,7 +116,8 @@ class OnlineClassifier(LabelClassifier):
         LearningInterrupted
             On Ctrl-C; ``examples_learned`` is the number of rows of this call that were learnt.
         """
-        return self._partial_fit(X, y, classes, sample_weight, None, again=again)
+        self._partial_fit(X, y, classes, sample_weight, None, again=again)
+        return self
 
     def shared(self, timeout: float | None = None) -> SharedModel:
         """Return a handle through which one thread can learn while others predict.
@@ -155,15 +156,22 @@ class OnlineClassifier(LabelClassifier):
         own: Mask = None,
         again: bool = False,
         watch: Watch | None = None,
-    ) -> Self:
-        """Learn without waiting; with patience, wait for others and admit them between runs."""
+        still: Callable[[], bool] = lambda: True,
+    ) -> bool:
+        """Learn without waiting; with patience, wait for others and admit them between runs.
+
+        Returns False, having learnt nothing, if what the caller read in the model does not hold
+        ``still``, now that no other thread can change it.
+        """
         threads = thread_count(self.n_jobs)
         pace = Pace.of_runs(threads) if patience is None else Pace.of_steps()
         with self._guard.changing(patience) as turn:
+            if not still():
+                return False
             zeros = prepare is not None
             examples = self._take_more(X, y, sample_weight, classes, turn, own, zeros=zeros)
             self._run(examples, 1, turn, threads, pace, prepare, again=again, watch=watch)
-        return self
+        return True
 
     def _take_more(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from os import PathLike
 from typing import Any, Concatenate, ParamSpec, Self
 
@@ -234,7 +234,8 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         DataError, LearningInterrupted
             As for :meth:`OnlinePLTClassifier.partial_fit`.
         """
-        return self._partial_fit(X, y, classes, sample_weight, None, again=again)
+        self._partial_fit(X, y, classes, sample_weight, None, again=again)
+        return self
 
     @_offered("shared")  # type: ignore[untyped-decorator]
     def shared(self, timeout: float | None = None) -> SharedModel:
@@ -625,19 +626,64 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         *,
         again: bool = False,
         watch: Watch | None = None,
-    ) -> Self:
+    ) -> None:
         self._begin()
         classifier: Any = self.classifier_
-        own = None
-        if self.names is not None and classifier.vocabulary_ is not None:
-            more = with_names(classifier, self.names, X, y, sample_weight, again=again)
-            X, y, sample_weight, own = more.texts, more.labels, more.weights, more.own
+        if self.names is None or classifier.vocabulary_ is None:
+            self._learn(X, y, classes, sample_weight, patience, again=again, watch=watch)
+            return
+        given = checked_texts(X), y, classes, sample_weight, patience
+        while not self._learn_named(*given, again=again, watch=watch):
+            pass  # another thread has learnt names since we looked
+
+    def _learn_named(
+        self,
+        texts: list[str],
+        y: Any,
+        classes: Any,
+        sample_weight: Any,
+        patience: float | None,
+        *,
+        again: bool,
+        watch: Watch | None,
+    ) -> bool:
+        """Learn texts and the names of new labels; False if the labels are not new any more."""
+        classifier: Any = self.classifier_
+        assert self.names is not None
+        insert = partial(with_names, classifier, self.names, texts, y, sample_weight, again=again)
+        with classifier._guard.reading(patience):
+            more = insert()
             if classes is not None:
-                at_once = () if classifier._learned is None else classifier._learned.classes()
-                named = [one for one in at_once if one in classifier.vocabulary_]
+                known = () if classifier._learned is None else classifier._learned.classes()
+                named = [one for one in known if one in classifier.vocabulary_]
                 classes = more.announced(classes, named)
-            if watch is not None:
-                watch.rows = np.flatnonzero(own)[watch.rows].astype(np.uint64)
+        if watch is not None:
+            watch = replace(watch, rows=np.flatnonzero(more.own)[watch.rows].astype(np.uint64))
+        with _counting(more.own):
+            return self._learn(
+                more.texts,
+                more.labels,
+                classes,
+                more.weights,
+                patience,
+                own=more.own,
+                again=again,
+                watch=watch,
+                still=lambda: insert().texts == more.texts,
+            )
+
+    def _learn(
+        self,
+        X: Iterable[str],
+        y: Any,
+        classes: Any,
+        sample_weight: Any,
+        patience: float | None,
+        *,
+        again: bool,
+        **options: Any,
+    ) -> bool:
+        classifier: Any = self.classifier_
         prepare = None
         if isinstance(self.text_, HashedText):
             rows = self._rows(X)
@@ -649,19 +695,8 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
             # seen exactly the texts that the classifier has learnt.
             rows = self.text_.counted(X, thread_count(classifier.n_jobs)).rows
             prepare = self.text_.learn
-        with _counting(own):
-            classifier._partial_fit(
-                rows,
-                y,
-                classes,
-                sample_weight,
-                patience,
-                prepare,
-                own=own,
-                again=again,
-                watch=watch,
-            )
-        return self
+        given = rows, y, classes, sample_weight, patience, prepare
+        return bool(classifier._partial_fit(*given, again=again, **options))
 
     def _rows(self, X: Iterable[str]) -> Rows:
         return self.text_.rows(X, thread_count(self.classifier_.n_jobs))
