@@ -58,15 +58,13 @@ nb::tuple learn(Model& model, const In<std::int64_t>& indptr, const In<FeatureId
   if (!model.whole().can_learn()) throw std::runtime_error("this model was loaded for prediction only");
   const std::vector<std::uint64_t> questions = asked_rows(asked, begin, end);
   Ranking answers(questions.size(), k);
-  {
-    const WithoutGil without_gil;
+  return answers_of(answers, [&] {
     const auto example = [&](std::size_t row) {
       return OnlinePlt::Example{given.rows[row], given.labels[row], given.weights[row]};
     };
     const auto answer = [&](std::size_t i, const std::vector<Scored>& found) { answers.set(i, found); };
     model.engine.learn(example, begin, end, threads, {questions, k, answer});
-  }
-  return nb::make_tuple(answers.labels(), answers.scores());
+  });
 }
 
 // Resumes from a batch model with the same number of trees, whose arrays are kept. `counts` has the number of examples

@@ -12,6 +12,7 @@
 
 #include "arrays.hpp"
 #include "held.hpp"
+#include "labelgrove/budget.hpp"
 #include "labelgrove/parallel.hpp"
 #include "labelgrove/search.hpp"
 #include "rows.hpp"
@@ -100,6 +101,22 @@ nb::tuple ranked_by(std::size_t n, std::size_t k, FindAll&& find_all) {
   return nb::make_tuple(ranking.labels(), ranking.scores(), costs.rows());
 }
 
+// Runs learn() without the GIL, and returns its answers as (labels, scores). If it refuses an example, those before it
+// are learnt, so Python's BudgetExceeded has their answers after its message.
+template <typename Learn>
+nb::tuple answers_of(const Ranking& answers, Learn&& learn) {
+  try {
+    const WithoutGil without_gil;
+    learn();
+  } catch (const BudgetExceeded& refused) {
+    const nb::object type = nb::module_::import_("labelgrove._core").attr("BudgetExceeded");
+    const nb::tuple args = nb::make_tuple(refused.what(), answers.labels(), answers.scores());
+    PyErr_SetObject(type.ptr(), args.ptr());
+    throw nb::python_error();
+  }
+  return nb::make_tuple(answers.labels(), answers.scores());
+}
+
 // (labels, scores): the best labels of the rows `asked`, each just before it is learnt. learn(from, to) learns a part
 // of the rows [begin, end); rank(row, found) finds the best labels of a row.
 template <typename Learn, typename Rank>
@@ -107,8 +124,7 @@ nb::tuple learn_and_rank(std::size_t begin, std::size_t end, const nb::object& a
                          Rank&& rank) {
   const std::vector<std::uint64_t> questions = asked_rows(asked, begin, end);
   Ranking answers(questions.size(), k);
-  {
-    const WithoutGil without_gil;
+  return answers_of(answers, [&] {
     std::vector<Scored> found;
     for (std::size_t i = 0; i < questions.size(); ++i) {
       learn(begin, questions[i]);
@@ -117,8 +133,7 @@ nb::tuple learn_and_rank(std::size_t begin, std::size_t end, const nb::object& a
       answers.set(i, found);
     }
     learn(begin, end);
-  }
-  return nb::make_tuple(answers.labels(), answers.scores());
+  });
 }
 
 template <typename MakeFinder, typename Find>

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -227,6 +229,27 @@ def test_a_refused_example_leaves_a_model_that_can_be_saved(
         if refused == 8:
             return
     raise AssertionError("expected more labels than fit")
+
+
+@pytest.mark.parametrize("second_stage", ["calibrate", "head"])
+@pytest.mark.parametrize(
+    "estimator", [partial(OnlinePLTClassifier, arity=3, max_leaves=4), MemoryTreeClassifier]
+)
+def test_the_second_stage_learns_from_all_that_comes_before_a_refused_example(
+    estimator: Any, second_stage: str
+) -> None:
+    X, Y = noise(n=400, d=60)
+    given = sp.vstack([sp.csr_array(X[:300]), sp.csr_array(X[300:])], format="csr")
+    Y[300] = [f"new{i}" for i in range(4000)]
+    whole, parts = (estimator(max_bytes="1MB", second_stage=second_stage) for _ in range(2))
+    for begin, end in [(0, 100), (100, 180), (180, 300), (300, 301), (301, 400)]:
+        with pytest.raises(ModelStateError) if begin == 300 else nullcontext():
+            parts.partial_fit(given[begin:end], Y[begin:end])
+    with pytest.raises(ModelStateError):
+        whole.partial_fit(given, Y)
+    whole.partial_fit(given[301:], Y[301:])
+    assert whole.second_stage_["examples"] == parts.second_stage_["examples"] > 100
+    assert whole.fingerprint() == parts.fingerprint()
 
 
 def test_what_is_inherited_counts() -> None:

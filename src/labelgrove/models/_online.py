@@ -339,7 +339,7 @@ def learn_run(
         count(begin + engine.examples_seen - seen)
         if not isinstance(error, _core.BudgetExceeded):
             raise
-        message, sums = str(error), getattr(learned.options, "sums_bytes", 0)
+        message, sums = error.args[0], getattr(learned.options, "sums_bytes", 0)
         if sums:
             message = f"second_stage reserves {sums} bytes of max_bytes, which leaves {message}"
         if (trees := getattr(learned.options, "n_trees", 1)) > 1:

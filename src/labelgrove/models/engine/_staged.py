@@ -132,12 +132,16 @@ class StagedEngine:
                     x, k_best = _one_row(indptr, ids, values, row), ranked[:CANDIDATES].copy()
                     _, [order] = self._reranked(*x, k_best[None], its_scores[None, :CANDIDATES], 1)
                     ranked[:CANDIDATES] = k_best[order]
-            its = np.searchsorted(questions, own)
-            found, scores = every[its, : self.k], all_scores[its, : self.k]
+            found, scores = every, all_scores
+        except _core.BudgetExceeded as refused:
+            _, found, scores = refused.args
+            raise
         finally:
             at, stop = begin, begin + self.first.examples_seen - seen
-            if len(found) > 0:
-                at = self._watch(arrays, begin, weights, watched, found, scores)
+            its = np.searchsorted(questions, own[own < stop])
+            if len(found) > 0 and len(its) > 0:
+                found, scores = found[its, : self.k], scores[its, : self.k]
+                at = self._watch(arrays, begin, weights, watched[: len(its)], found, scores)
             self.add(*arrays, at, stop, weights)
             self.met += int(np.searchsorted(counted, stop))
         return best[:, :k], best_scores[:, :k]
