@@ -17,7 +17,7 @@ import pytest
 from cluster.kit import limited_files
 from labelgrove import DataError, LabelGroveError, OnlinePLTClassifier, _unfinished
 from labelgrove._unfinished import Unfinished
-from labelgrove.cli import _checkpoints
+from labelgrove.cli import _checkpoints, _learning
 from labelgrove.evaluation import StreamRecord
 from labelgrove.persistence._write import replacing
 
@@ -108,13 +108,13 @@ def test_learning_on_is_resumed_too(
     assert model.read_bytes() == (tmp_path / "first.lg").read_bytes()
 
 
-def killed_at(step: str, run: Run, words: tuple[Any, ...]) -> None:
-    """Run a command that kills itself in place of a step of its checkpoints."""
+def killed_at(step: str, run: Run, words: tuple[Any, ...], of: Any = Unfinished) -> None:
+    """Run a command that kills itself in place of a step, by default of its checkpoints."""
     child = os.fork()
     if child == 0:
         try:
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(Unfinished, step, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+                patch.setattr(of, step, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
                 run(*words)
         finally:
             os._exit(0)
@@ -139,6 +139,19 @@ def test_nothing_is_learnt_twice_after_a_stop_while_the_model_is_written(
     assert not (tmp_path / ".model.lg.partial").exists()
     run(*words)
     assert model.read_bytes() != (tmp_path / "once.lg").read_bytes()
+
+
+def test_what_nobody_was_told_to_be_learnt_is_not_learnt_twice(
+    run: Run, make_texts: Callable[..., Path], tmp_path: Path
+) -> None:
+    model, more = tmp_path / "model.lg", make_texts("2.jsonl", 20, seed=1)
+    words = ("learn", model, more)
+    run("train", make_texts("1.jsonl", 20), "-o", model)
+    killed_at("show_pairs", run, words, _learning)
+    once = model.read_bytes()
+    assert "already learnt" in run(*words).stderr
+    assert model.read_bytes() == once
+    assert not (tmp_path / ".model.lg.partial").exists()
 
 
 def test_only_what_is_written_was_learnt_and_by_that_command_alone(

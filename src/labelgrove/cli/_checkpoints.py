@@ -62,6 +62,7 @@ class Checkpoints:
         self._in_place = target in self._files
         self._unfinished = Unfinished(Path(output))
         self._jobs: int = options["jobs"]
+        self._written = False
         self._seconds = 60 * minutes
         self._next = monotonic() + self._seconds
 
@@ -77,7 +78,10 @@ class Checkpoints:
         return self
 
     def __exit__(self, *error: Any) -> None:
-        self._unfinished.__exit__(*error)
+        if self._written:  # so the error, if any, has nothing to do with the model
+            self._unfinished.remove()
+        else:
+            self._unfinished.__exit__(*error)
 
     def latest(self) -> tuple[Model, int, dict[str, Any]] | None:
         """Return the latest checkpoint of this run or an earlier one: model, examples, state.
@@ -141,9 +145,9 @@ class Checkpoints:
             return None
         return left["examples"], left["state"]
 
-    def remove(self) -> None:
-        """Remove the checkpoints, once the model is written."""
-        self._unfinished.remove()
+    def model_is_written(self) -> None:
+        """Remove the checkpoints at the end of the context, when the user knows that it is."""
+        self._written = True
 
     @property
     def _finished(self) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -417,20 +418,18 @@ def finish_learning(
         if not learning.stopped:
             learning.finish(checkpoints)
         learning.model.save(path, for_prediction=for_prediction)
-    checkpoints.remove()
+    checkpoints.model_is_written()
 
 
 def report_learning(
     learning: Learning, path: str, *, known_before: int = 0, as_json: bool = False
 ) -> None:
-    """Print a summary of a written model; after Ctrl-C exit with its status.
-
-    To be called outside the context of checkpoints, which would blame the model for a failure.
-    """
+    """Print a summary of a written model; after Ctrl-C exit with its status."""
     if as_json:
         write_json(_for_programs(learning, path, known_before))
     elif not learning.stopped:
         show_pairs(_for_people(learning, path, known_before))
+    sys.stdout.flush()  # before the checkpoints are removed
     if not known_before:
         _warn_of_joined_labels(learning)
     _warn_of_other_names(learning)

@@ -102,5 +102,5 @@ def learn(
         ) as source:
             learning = learn_from(model, source, checkpoints=kept, record=record)
         finish_learning(learning, target, kept, for_prediction=for_prediction)
-    write_record(progressive, learning, target, data)
-    report_learning(learning, target, known_before=known, as_json=json)
+        write_record(progressive, learning, target, data)
+        report_learning(learning, target, known_before=known, as_json=json)

@@ -206,5 +206,5 @@ def train(
         with Checkpoints(output, context.params, checkpoint) as kept:
             learning = learn_from(model, source, passes, checkpoints=kept, record=record)
             finish_learning(learning, output, kept, for_prediction=for_prediction)
-    write_record(progressive, learning, output, data)
-    report_learning(learning, output, as_json=json)
+            write_record(progressive, learning, output, data)
+            report_learning(learning, output, as_json=json)
