@@ -85,6 +85,8 @@ def test_empty_and_compressed_emptiness(read, kind: str) -> None:
     [
         (b"PK\x03\x04" + bytes(9), "a zip archive"),
         ('{"text": "a", "labels": ["b"]}'.encode("utf-16"), "UTF-16"),
+        ('{"text": "a", "labels": ["b"]}'.encode("utf-32"), "UTF-32"),
+        (b"\0\0\xfe\xff" + '{"text": "a", "labels": ["b"]}'.encode("utf-32-be"), "UTF-32"),
     ],
 )
 def test_content_that_is_recognised_but_not_read(read, content: bytes, found: str) -> None:

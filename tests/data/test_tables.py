@@ -117,6 +117,8 @@ GOOD = "text,label\na,x\nb,y\n"
         ('text\tlabel\n"a\tx\nb 5"\ty\n', 2, "ends in line 3, and each line up to there could"),
         (GOOD + 'c, "x;y"\n', 4, "labels begin with a blank and a double quote; expected quotes"),
         (GOOD + 'c, "x, y"\n', 4, "one for each column (expected quotes around a field to begin"),
+        ("sep=;\ntext;label\na;x;y\n", 3, "the row has 3 fields; expected 2"),
+        ("sep=;\ntext,label\na,x\n", 2, "there is no 'text' (and no 'title') among 'text,label'"),
         (GOOD.encode() + b"\xff,x\n", 4, "byte 1 of the line is not UTF-8"),
     ],
 )
@@ -125,6 +127,15 @@ def test_malformed(read, content: str | bytes, line: int, message: str) -> None:
         read(content, name="f.csv")
     assert caught.value.line == line
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("separator", ",;|\t")
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_line_for_excel_tells_the_separator(read, separator: str, end: str) -> None:
+    lines = [f"sep={separator}", f"text{separator}label", f"a{separator}x", f"b{separator}y"]
+    examples = read(end.join(lines) + end, name="f.csv")
+    assert (examples.text, examples.labels) == (["a", "b"], [("x",), ("y",)])
+    assert examples.lines.tolist() == [3, 4]
 
 
 def test_a_quoted_label_may_begin_with_a_blank_and_a_quote(read) -> None:

@@ -182,6 +182,7 @@ def test_files(tmp_path: Path, name: str) -> None:
 def test_columns_of_csv_are_separated_as_in_data(tmp_path: Path, delimiter: str) -> None:
     content = FILES["a.csv"].replace(",", delimiter)
     other = read_vocabulary(written(tmp_path, "b.csv", content))
+    assert other == read_vocabulary(written(tmp_path, "c.csv", f"sep={delimiter}\n{content}"))
     assert other == read_vocabulary(written(tmp_path, "a.csv", FILES["a.csv"]))
 
 

@@ -2,15 +2,17 @@
 
 Fields that contain separators, quotes or line breaks are in double quotes. The columns of a .csv
 file may also be separated by semicolons or tabs, as written by spreadsheets in many countries: the
-first separator that yields the expected columns is used. Empty lines are skipped.
+first separator that yields the expected columns is used, or the one that a first line such as
+``sep=;`` tells Excel. Empty lines are skipped.
 """
 
 from __future__ import annotations
 
 import csv
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from labelgrove._errors import FileFormatError
 from labelgrove.data._chunks import Contents, Piece
@@ -22,6 +24,8 @@ from labelgrove.data._text_rows import Collected
 
 #: Separators of columns by format, in order of preference.
 DELIMITERS = {"csv": ",;\t", "tsv": "\t"}
+
+_FOR_EXCEL = re.compile(r"sep=([,;|\t])\n")
 
 _QUOTES = "expected quotes around a field to begin right after the separator"
 
@@ -47,17 +51,37 @@ def read_csv(
     def choose(names: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         return columns.of_text(names), columns.of_labels(names, labels_required)
 
-    delimiter, names, (text, labels) = split_header(source.path, next(lines), delimiters, choose)
+    header = split_header(source.path, lines, delimiters, choose)
+    text, labels = header.choice
     # Annif separates the URIs of this column by blanks.
     separator = columns.split_by(" " if labels == ("subject_uris",) else ";")
-    pieces = _pieces(source, lines, delimiter, names, text, labels, separator)
+    pieces = _pieces(source, lines, header, text, labels, separator)
     return Contents(pieces, is_text=True, labels_are_int=False)
 
 
+class Header(NamedTuple, Generic[T]):
+    """The line that names the columns.
+
+    Attributes
+    ----------
+    delimiter : str
+    names : list of str
+    choice
+        What was chosen among the names.
+    line : int
+        Its number.
+    """
+
+    delimiter: str
+    names: list[str]
+    choice: T
+    line: int
+
+
 def split_header(
-    path: str, header: str, delimiters: str, choose: Callable[[list[str]], T]
-) -> tuple[str, list[str], T]:
-    """Return the first separator whose columns can be used, with their names and the choice.
+    path: str, lines: Iterator[str], delimiters: str, choose: Callable[[list[str]], T]
+) -> Header[T]:
+    """Return the header, split by the first separator whose columns can be used.
 
     `choose` selects columns by name, and raises RowError if it misses one.
 
@@ -66,16 +90,19 @@ def split_header(
     FileFormatError
         If no separator yields the columns.
     """
+    line, header = 1, next(lines, "")
+    if told := _FOR_EXCEL.fullmatch(header):
+        line, header, delimiters = 2, next(lines, ""), told[1]
     problem = None
     for delimiter in delimiters:
         names = []
         try:
             names = _names(header, delimiter)
-            return delimiter, names, choose(names)
+            return Header(delimiter, names, choose(names), line)
         except RowError as error:
             if problem is None or len(names) > 1:  # of this separator, if it separates something
                 problem = error
-    raise FileFormatError(path, 1, f"in the line that names the columns {problem}")
+    raise FileFormatError(path, line, f"in the line that names the columns {problem}")
 
 
 def _names(header: str, delimiter: str) -> list[str]:
@@ -116,8 +143,7 @@ def decoded_lines(source: LineSource) -> Iterator[str]:
 def _pieces(
     source: LineSource,
     lines: Iterator[str],
-    delimiter: str,
-    names: list[str],
+    header: Header[Any],
     text: tuple[str, ...],
     labels: tuple[str, ...],
     separator: str,
@@ -126,11 +152,12 @@ def _pieces(
 
     A piece also ends with the lines read so far, as those of a pipe may be all for now.
     """
+    delimiter, names = header.delimiter, header.names
     taken: list[str] = []
     reader = csv.reader(_noted(lines, taken), delimiter=delimiter, strict=True)
     rows = Collected()
     while True:
-        line = reader.line_num + 2  # the first line holds the names
+        line = header.line + reader.line_num + 1
         taken.clear()
         try:
             fields = next(reader, None)
@@ -160,7 +187,7 @@ def _pieces(
                 raise
             reason = problem_of(error, delimiter) if isinstance(error, csv.Error) else str(error)
             raise FileFormatError(source.path, line, reason) from None
-        if rows.is_full or reader.line_num + 1 == source.last_line:
+        if rows.is_full or header.line + reader.line_num == source.last_line:
             yield rows.take()
     yield rows.take()
 

@@ -215,16 +215,17 @@ def _csv(path: str) -> Iterator[Row]:
     with ExitStack() as resources:
         source = LineSource(path, open_pieces(path, resources))
         lines = decoded_lines(source)
-        delimiter, names, key = split_header(path, next(lines, ""), DELIMITERS["csv"], _id_column)
+        header = split_header(path, lines, DELIMITERS["csv"], _id_column)
+        names, delimiter = header.names, header.delimiter
         table = csv.DictReader(lines, names, delimiter=delimiter, strict=True)
         try:
             for row in table:
                 if None in row or None in row.values():
                     raise RowError(f"expected {len(names)} fields, one for each column")
-                yield table.line_num + 1, _csv_concept(row, key)  # the first line holds the names
+                yield header.line + table.line_num, _csv_concept(row, header.choice)
         except (csv.Error, RowError) as error:
             reason = problem_of(error, delimiter) if isinstance(error, csv.Error) else str(error)
-            raise FileFormatError(path, table.reader.line_num + 1, reason) from None
+            raise FileFormatError(path, header.line + table.reader.line_num, reason) from None
 
 
 def _id_column(names: Iterable[str]) -> str:
