@@ -219,6 +219,8 @@ def test_the_command_line_takes_a_service_for_a_model(
     answers = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert len(answers) == 60 and all(len(one["labels"]) == 2 for one in answers)
     assert answers[0]["names"] == [None, None]
+    assert run("learn", f"{address}#demo", str(path), "--limit", "1") == 0
+    assert "has stored 1 example of" in " ".join(capsys.readouterr().err.split())
     assert run("learn", f"{address}#demo", str(path), "-o", "x.lg") == 1
     assert "a service stores its own model" in capsys.readouterr().err
     names = tmp_path / "names.tsv"

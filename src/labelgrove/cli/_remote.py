@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from labelgrove._errors import DataError, LabelGroveError
 from labelgrove.cli._options import Reading
 from labelgrove.cli.streams._console import encode, say, write_json
+from labelgrove.cli.streams._numbers import counted
 from labelgrove.cli.streams._output import Output
 from labelgrove.cli.streams._progress import ProgressLine, shown
 from labelgrove.cli.streams._source import Source
@@ -54,12 +55,13 @@ def learn_there(
             _each(data, reading, limit, teach)
         except (LabelGroveError, KeyboardInterrupt):
             if done:
-                say(f"{client.url} has stored the first {done:,} examples of {data}")
+                say(f"{client.url} has stored the first {counted(done, 'example')} of {data}")
             raise
     if as_json:
         write_json({"examples": done, "sequence": sequence})
     else:
-        say(f"{client.url} has stored {done:,} examples of {data}, up to event {sequence:,}")
+        stored = counted(done, "example")
+        say(f"{client.url} has stored {stored} of {data}, up to event {sequence:,}")
 
 
 def predict_there(

@@ -29,7 +29,7 @@ class Stretch(msgspec.Struct):
 
 
 class Stats(msgspec.Struct):
-    """Statistics of a project.
+    """Statistics of a project; progress and refused count since the service started.
 
     Attributes
     ----------
