@@ -56,6 +56,9 @@ def test_names_and_thresholds_must_fit() -> None:
         label_table(Y, Y, names=["oak"])
     with pytest.raises(ParameterError, match=r"thresholds has shape \(3,\)"):
         label_table(Y, Y, thresholds=[0.1, 0.2, 0.3])
+    for odd in (["a", "b"], [[0.1], [0.1, 0.2]]):
+        with pytest.raises(ParameterError, match="thresholds: expected numbers"):
+            label_table(Y, Y, thresholds=odd)
 
 
 @given(st.lists(st.integers(0, 9), min_size=1), st.sampled_from(["volume", "count"]))

@@ -21,6 +21,7 @@ from labelgrove import TextClassifier as Classifier
 from labelgrove.models._text_classifier import counter_of
 from labelgrove.text import TextFeatures
 from labelgrove.text._counted import CountedTexts
+from labelgrove.text._embeddings import unit_rows
 
 TEXTS = ["one text", "another text", "", "one more text of one", "\ud800 half", "last text"]
 LABELS = [["a"], ["b"], ["a"], ["a", "c"], ["b"], ["c"]]
@@ -112,12 +113,20 @@ def test_a_file_holds_no_function_and_says_so(tmp_path: Path) -> None:
         ),
         (lambda texts: [["x"]] * len(texts), "not a finite number"),
         (lambda texts: np.full((len(texts), 2), np.nan), "not a finite number"),
+        (lambda texts: [[[1.0], [1.0, 2.0]] for _ in texts], "rows of different lengths"),
     ],
-    ids=range(7),
+    ids=range(8),
 )
 def test_what_is_no_embedding_is_refused(embeddings: Any, message: str) -> None:
     with pytest.raises((ParameterError, DataError), match=message):
         TextFeatures(embeddings=embeddings).fit(TEXTS)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-160, 1.0, 1e160, 1e308])
+def test_numbers_of_any_size_become_rows_of_unit_length(size: float) -> None:
+    given = np.array([[0.3, -0.4], [0.0, 0.0], [1.0, 0.0]])
+    rows = unit_rows(lambda _: size * given, ["a", "b", "c"])
+    assert np.allclose(rows, [[0.6, -0.8], [0.0, 0.0], [1.0, 0.0]])
 
 
 def test_columns_have_numbers_of_31_bits() -> None:

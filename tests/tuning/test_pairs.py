@@ -47,6 +47,11 @@ def test_unsorted_repeated_and_zero_entries() -> None:
     twice = sparse.csr_array((np.array([0.25, 0.5]), np.array([0, 0]), np.array([0, 2])), (1, 1))
     (pairs,) = read_pairs(np.array([[0]]), twice)[0]
     assert pairs.score.tolist() == [0.75]
+    twice.data[:] = [1.5, -0.75]
+    assert next(read_pairs(np.array([[0]]), twice)[0]).score.tolist() == [0.75]
+    twice.data[:] = 0.75
+    with pytest.raises(DataError, match=r"scores, row 0, column 0: 1\.5 found"):
+        read_pairs(np.array([[0]]), twice)
 
 
 def test_scores_of_any_number_type() -> None:
@@ -120,3 +125,5 @@ def test_applying_thresholds() -> None:
     assert third.apply(np.array([[np.float32(1 / 3)]])).nnz == int(np.float32(1 / 3) >= 1 / 3)
     with pytest.raises(DataError, match=r"scores has shape \(2, 2\): expected 1 columns"):
         third.apply(scores)
+    with pytest.raises(ParameterError, match="thresholds: score='0.5': expected a float"):
+        Thresholds(np.array([0.5]), 0.5, "sto", "macro", "0.5")  # type: ignore[arg-type]

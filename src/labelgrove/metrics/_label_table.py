@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelgrove._errors import ParameterError
+from labelgrove._parameters import numbers
 from labelgrove.metrics._inputs import IntArray
 from labelgrove.metrics._score import FloatArray, check_zero_division, divide
 from labelgrove.metrics._sets import compare
@@ -135,7 +136,7 @@ def _names(names: Sequence[Any] | npt.NDArray[Any] | None, n_labels: int) -> npt
 
 
 def _thresholds(thresholds: npt.ArrayLike | None, n_labels: int) -> FloatArray:
-    given = np.asarray(np.nan if thresholds is None else thresholds, dtype=np.float64)
+    given = numbers("thresholds", np.nan if thresholds is None else thresholds)
     if given.shape not in ((), (n_labels,)):
         raise ParameterError(
             f"thresholds has shape {given.shape}: expected one number or ({n_labels},)"

@@ -56,16 +56,26 @@ def unit_rows(embed: Embed, texts: list[str], size: int | None = None) -> npt.ND
         ``size`` columns, or at least one.
     """
     whole = [text.encode("utf-8", "replace").decode() for text in texts]
-    found = np.asarray(embed(whole)) if whole else np.zeros((0, size or 0))
+    given = embed(whole) if whole else np.zeros((0, size or 0))
+    try:
+        found = np.asarray(given)
+    except ValueError:
+        raise DataError(
+            "embeddings returned rows of different lengths; expected as many numbers for each text"
+        ) from None
     sized = found.ndim == 2 and (found.shape[1] > 0 if size is None else found.shape[1] == size)
     if not sized or len(found) != len(texts):
         raise DataError(
             f"embeddings returned an array of shape {found.shape} for {len(texts)} texts; expected "
             f"({len(texts)}, {'at least 1' if size is None else size})"
         )
-    if found.dtype.kind not in "fiu" or not np.isfinite(found).all():
+    numbers = found.dtype.kind in "fiu"
+    with np.errstate(over="ignore"):  # of numbers longer than 64 bits
+        rows: npt.NDArray[np.float64] = found.astype(np.float64) if numbers else np.empty(0)
+    if not (numbers and np.isfinite(rows).all()):
         raise DataError("embeddings returned a value that is not a finite number; expected floats")
-    rows = found.astype(np.float64)
+    # Dividing by a power of 2 changes no digit, and keeps squares within range.
+    rows = np.ldexp(rows, -np.frexp(np.abs(rows).max(axis=1, keepdims=True))[1])
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return (rows / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
 

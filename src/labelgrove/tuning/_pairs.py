@@ -91,13 +91,16 @@ def read_scores(scores: Any, shape: tuple[int, int]) -> tuple[IntArray, IntArray
         value = scores[row, label]
     if scores.shape != shape:
         raise DataError(f"scores has shape {scores.shape}: expected {shape}, as Y has")
-    _check(row, label, value, shape)
-    if not value.all():
-        there = value != 0
-        row, label, value = row[there], label[there], value[there]
+    require_inside(row, label, shape, "scores")
+    if value.dtype.kind not in "fiub":
+        raise DataError(f"scores holds values of type {value.dtype}: expected numbers")
     if not _in_order(row, label):
         merged = csr_array((value, (row, label)), shape=shape)  # repeated entries are summed
         row, label, value = triples(merged, "scores")
+    _check(row, label, value)
+    if not value.all():
+        there = value != 0
+        row, label, value = row[there], label[there], value[there]
     ends = np.zeros(shape[0] + 1, np.int64)
     np.cumsum(np.bincount(row, minlength=shape[0]), out=ends[1:])
     return ends, label, value
@@ -113,10 +116,7 @@ def _as_matrix(values: Any, name: str) -> npt.NDArray[Any]:
     return matrix
 
 
-def _check(row: Any, label: Any, value: Any, shape: tuple[int, int]) -> None:
-    require_inside(row, label, shape, "scores")
-    if value.dtype.kind not in "fiub":
-        raise DataError(f"scores holds values of type {value.dtype}: expected numbers")
+def _check(row: Any, label: Any, value: Any) -> None:
     right = (value >= 0) & (value <= 1 + _ROUNDING)
     if not right.all():
         first = np.argmin(right)
