@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import httpx
 import pytest
@@ -93,6 +95,38 @@ def test_who_dawdles_or_never_ends_is_not_waited_for(
             for name in range(10_000):
                 connection.sendall(b"x%d: %s\r\n" % (name, b"y" * 1000))
         assert name < 9_999
+
+
+def test_who_never_reads_is_not_waited_for(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    host, _, port = address.removeprefix("http://").partition(":")
+    gone = threading.Event()
+
+    lost = app.Protocol.connection_lost
+
+    def note(protocol: app.Protocol, exc: Exception | None) -> None:
+        lost(protocol, exc)
+        gone.set()
+
+    monkeypatch.setattr(app.Protocol, "connection_lost", note)
+    monkeypatch.setattr(app, "_READING_SECONDS", 0.05)
+    ask = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with socket.create_connection((host, int(port)), timeout=20) as connection:
+        connection.sendall(500 * ask)  # more than the system's buffers hold
+        assert gone.wait(20)
+
+
+def test_who_reads_slowly_is_waited_for() -> None:
+    left, calls = [3, 2, 1, 1], list[tuple[Any, ...]]()
+    protocol = app.Protocol.__new__(app.Protocol)
+    protocol.transport = Mock(get_write_buffer_size=lambda: left.pop(0))
+    protocol.loop = Mock(call_later=lambda *call: calls.append(call))
+    protocol._watch_reading()
+    for _ in range(3):
+        protocol.transport.abort.assert_not_called()
+        _, again, before = calls.pop()
+        again(before)
+    protocol.transport.abort.assert_called_once()
+    assert not calls
 
 
 def test_who_comes_when_there_are_too_many_is_told(

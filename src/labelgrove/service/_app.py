@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import math
 import signal
 import sys
 import threading
@@ -50,6 +51,7 @@ _RAW_HEADERS = [(name.lower().encode(), value.encode()) for name, value in _HEAD
 _MOST_CONNECTIONS = 2_000
 _HEAD_SECONDS = 20.0
 _HEAD_BYTES = 64 * 1024
+_READING_SECONDS = 60.0
 _FRAMING = (b"content-length", b"transfer-encoding")
 
 
@@ -167,10 +169,11 @@ class _Parser:
 
 
 class Protocol(HttpToolsProtocol):
-    """HTTP with limits on connections, and on the time and size of a request's head."""
+    """HTTP with limits on connections, a request's head, and clients that do not read answers."""
 
     _head_bytes = 0
     _deadline: asyncio.TimerHandle | None = None
+    _reading: asyncio.TimerHandle | None = None
     head_is_known = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -186,12 +189,24 @@ class Protocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the timer for the first request."""
         super().connection_made(transport)
+        transport.set_write_buffer_limits(high=0)  # writing pauses whenever the client is behind
         self._expect_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the timer."""
+        """Stop the timers."""
         self._head_is_here()
+        self._client_reads()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Begin to watch whether the client reads."""
+        super().pause_writing()
+        self._watch_reading()
+
+    def resume_writing(self) -> None:
+        """Stop watching: the client has read everything."""
+        self._client_reads()
+        super().resume_writing()
 
     def eof_received(self) -> bool:  # type: ignore[override]
         """Keep the connection of a client that sends no more until its request is answered."""
@@ -240,6 +255,19 @@ class Protocol(HttpToolsProtocol):
         """End the body, unless it follows in another parser."""
         if not self.parser.should_upgrade():
             super().on_message_complete()
+
+    def _watch_reading(self, before: float = math.inf) -> None:
+        left = self.transport.get_write_buffer_size()
+        if left >= before:
+            self.transport.abort()
+        else:
+            again = self._watch_reading
+            self._reading = self.loop.call_later(_READING_SECONDS, again, left)
+
+    def _client_reads(self) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
 
     def _expect_head(self) -> None:
         self._head_bytes = 0
