@@ -45,6 +45,11 @@ def test_the_label_that_is_called_just_so_is_listed_first(client: TestClient) ->
     found = client.get(f"{DEMO}/labels?search=cat&limit=2").json()
     assert found["total"] == 10
     assert [one["id"] for one in found["labels"]] == ["Cat", "cat food 0"]
+    found = client.get(f"{DEMO}/labels?limit=2&offset=8").json()
+    assert [(one["id"], one["examples"]) for one in found["labels"]] == [
+        ("cat food 8", 2),
+        ("Cat", 1),
+    ]
 
 
 def test_a_blank_is_no_label(client: TestClient) -> None:
