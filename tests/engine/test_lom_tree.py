@@ -190,3 +190,9 @@ def test_no_node_is_recycled_more_often_than_lemma_3_allows() -> None:
         swaps = engine.nodes()["node.swaps"]
         assert swaps.max() <= math.log2(engine.examples_seen)
     assert swaps.sum() > 0
+
+
+def test_statistics_of_a_tree_that_only_saw_examples_of_weight_0() -> None:
+    model = LOMTreeClassifier().partial_fit([[1.0], [2.0]], [0, 1], sample_weight=[0.0, 0.0])
+    statistics = model.statistics_
+    assert (statistics.n_nodes, statistics.entropy, statistics.mean_depth) == (1, 0.0, 0.0)

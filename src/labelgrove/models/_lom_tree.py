@@ -362,7 +362,7 @@ def statistics_of_lom_tree(nodes: Mapping[str, npt.NDArray[Any]]) -> LOMTreeStat
         balance=beta,
         purity=sums(astray) / total,
         objective=2 * sums(unlike) / total,
-        entropy=float(np.average(entropies, weights=weights)),
+        entropy=float(np.average(entropies, weights=weights)) if weights.any() else 0.0,
         root_entropy=float(entropies[0]),
     )
 
