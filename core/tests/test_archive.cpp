@@ -293,6 +293,18 @@ TEST("archive: each invariant is checked") {
   CHECK(saved(OnlinePlt(kept.options, damaged, false)) == kept.full);
 }
 
+TEST("archive: a tree without its classifiers is refused") {
+  const Kept kept = keep(Policy::best_greedy, LearnerKind::arow, 0, 0);
+  for (const bool for_prediction : {false, true}) {
+    MemoryArchive damaged = for_prediction ? kept.for_prediction : kept.full;
+    for (auto& [name, array] : damaged.arrays()) {
+      if (name.starts_with("block.") || name.starts_with("weights."))
+        std::visit([](auto& numbers) { numbers.clear(); }, array);
+    }
+    CHECK(refused(kept, damaged, for_prediction));
+  }
+}
+
 TEST("archive: options that do not belong to the arrays are refused") {
   const Kept kept = keep(Policy::best_greedy, LearnerKind::arow, 1, 9);
   const auto with = [&](auto change) {

@@ -176,6 +176,16 @@ TEST("compaction: rounds to the nearest half") {
   CHECK_EQ(to_half(2047.9F), 0x6800);  // rounding up into the next power of two
 }
 
+TEST("compact rows: rounding drops weights that become zero") {
+  LinearBlock linear;
+  linear.children = 1;
+  linear.features = {4, 7};
+  linear.weights = {0.5F, 1.0F, -1e-9F};
+  for (const WeightType type : {WeightType::float16, WeightType::int8}) {
+    CHECK_EQ(compacted(sparse(linear), {type, 0.0F}).features, 1U);
+  }
+}
+
 TEST("compact rows: rounding drops weights that are not finite, and floats are refused") {
   LinearBlock linear;
   linear.children = 3;

@@ -73,6 +73,21 @@ TEST("score calibration: labels that reach a threshold have at least the uncalib
   }
 }
 
+TEST(
+    "score calibration: the uncalibrated score of a threshold is calibrated to it, also beyond the ends of the curve") {
+  ScoreCalibration calibration(2);
+  add_examples(calibration, 1000);
+  const std::vector<float> thresholds{1e-6F, 1e-3F, 0.1F, 0.4F, 0.9F, 0.999F, 0.999999F};
+  for (const std::size_t place : {std::size_t{0}, std::size_t{1}}) {
+    std::vector<float> least(thresholds.size());
+    calibration.uncalibrate(thresholds, place, least.data());
+    for (std::size_t i = 0; i < thresholds.size(); ++i) {
+      const double found = at(calibration, log_odds(static_cast<double>(least[i])), place);
+      CHECK_NEAR(log_odds(found), log_odds(static_cast<double>(thresholds[i])), 0.2);
+    }
+  }
+}
+
 TEST("score calibration: its parts are all that it is, and others are refused") {
   ScoreCalibration calibration(2);
   add_examples(calibration, 300);

@@ -25,7 +25,7 @@ from engine.driver import (
 )
 from labelgrove import _core
 from labelgrove.tuning import OFO
-from naive.streams import Event, Learn, streams
+from naive.streams import Event, Learn, random_stream, streams
 
 TREE_STREAM = 8  # of the core's random choices
 EVERYTHING = np.zeros(1, np.float32)
@@ -110,7 +110,11 @@ def test_its_trees_are_those_of_single_engines_and_their_mean_is_predicted(
             assert scores[0].tolist() == mean[best].tolist()
 
 
-@given(streams(), st.sampled_from(POLICIES), st.integers(1, 3))
+@given(
+    st.builds(random_stream, st.integers(0, 99), st.integers(1, 80)),
+    st.sampled_from(POLICIES),
+    st.integers(1, 3),
+)
 def test_thresholds_are_tuned_by_the_mean(stream: list[Event], policy: str, threads: int) -> None:
     told = options(
         policy=policy,
