@@ -1,4 +1,4 @@
-"""Intermediate results of a long call, kept next to its output so that the call can resume."""
+"""Unfinished outputs: kept next to where they belong, and moved there once they are complete."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import errno
 import hashlib
 import json
 import os
+import secrets
 import shutil
-from collections.abc import Iterable, Mapping
-from contextlib import ExitStack, suppress
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Any, BinaryIO, Self
 
 from labelgrove._locks import locked
 from labelgrove._paths import followed
@@ -146,3 +148,50 @@ class Unfinished:
         if self._lock is not None:
             self._lock.close()
             self._lock = None
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Open a new file that replaces `path`, or what it leads to, when the block ends without error.
+
+    Raises
+    ------
+    OSError
+        The file cannot be written.
+    """
+    target = followed(path)
+    # A long call that is killed while it writes clears its own folder when it resumes.
+    work = work_folder(target)
+    partial = (work if work.is_dir() else target.parent) / f".{secrets.token_hex(8)}.partial"
+    try:
+        with partial.open("xb") as file:
+            with suppress(OSError):  # nothing to replace, or no permissions on this file system
+                partial.chmod(stat.S_IMODE(target.stat().st_mode))
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(target)
+    except BaseException:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise
+    _sync_folder(target.parent)
+
+
+# Not every file system can flush a folder; then the rename itself must suffice.
+_UNSUPPORTED = {errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES, errno.EPERM, errno.EISDIR}
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the rename durable, if the system can."""
+    if os.name == "nt":  # Windows cannot open folders; its renames are journalled
+        return
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        if error.errno not in _UNSUPPORTED:
+            raise

@@ -16,10 +16,9 @@ import pytest
 
 from cluster.kit import limited_files
 from labelgrove import DataError, LabelGroveError, OnlinePLTClassifier, _unfinished
-from labelgrove._unfinished import Unfinished
+from labelgrove._unfinished import Unfinished, replacing
 from labelgrove.cli import _checkpoints, _learning
 from labelgrove.evaluation import StreamRecord
-from labelgrove.persistence._write import replacing
 
 from .conftest import Run, write_xmlc
 

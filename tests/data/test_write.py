@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import coo_array, csr_array
 
-from labelgrove import DataError, ParameterError
+from labelgrove import DataError, ParameterError, _unfinished
 from labelgrove._unfinished import Unfinished
 from labelgrove.data import read_examples, write_examples
 from labelgrove.data._sink import open_sink
@@ -142,6 +142,19 @@ def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path: Path) -> None:
         raise OSError(errno.EIO, "lost")  # perhaps from a file that is read
     assert lost.value.filename is None
     assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(os.name == "nt", reason="an open file cannot be removed there")
+def test_two_processes_do_not_mix_what_they_write_where_there_are_no_locks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_unfinished, "locked", lambda path, _: path.open("a"))
+    path = tmp_path / "out"
+    with pytest.raises(FileNotFoundError), open_sink(str(path)) as sink:
+        with open_sink(str(path)) as other:
+            other.write(b"whole")
+        sink.write(b"half")
+    assert path.read_bytes() == b"whole"
 
 
 def test_what_a_kill_left_of_a_data_set_of_the_same_name_is_not_in_the_way(tmp_path: Path) -> None:

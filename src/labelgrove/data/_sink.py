@@ -7,15 +7,13 @@ import gzip
 import lzma
 import os
 import re
-import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from labelgrove._paths import followed
-from labelgrove._unfinished import DISK_FULL, Unfinished
+from labelgrove._unfinished import DISK_FULL, Unfinished, replacing
 from labelgrove.data._open import split_compression
 from labelgrove.data._zstd import zstd
 
@@ -44,27 +42,13 @@ def open_sink(path: str) -> Iterator[BinaryIO]:
             elif Path(path).exists() and not Path(path).is_file():
                 raw = resources.enter_context(Path(path).open("wb"))
             else:
-                raw = resources.enter_context(_replacement(Path(path)))
+                resources.enter_context(Unfinished(Path(path)))
+                raw = resources.enter_context(replacing(Path(path)))
             yield resources.enter_context(_compressed(raw, path))
     except OSError as failure:
         if failure.errno in DISK_FULL and failure.filename is None:
             failure.filename = path
         raise
-
-
-@contextmanager
-def _replacement(path: Path) -> Iterator[BinaryIO]:
-    """Open a file in a hidden folder, which replaces the one at `path` at the end."""
-    target = followed(path)
-    with Unfinished(path) as unfinished:
-        whole = unfinished.path / "output"  # no name that other calls give to what they keep
-        with whole.open("wb") as raw:
-            yield raw
-            raw.flush()
-            os.fsync(raw.fileno())
-        if target.exists():
-            shutil.copymode(target, whole)
-        whole.replace(target)
 
 
 @contextmanager

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
-import secrets
-import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from labelgrove._errors import ModelFileError
-from labelgrove._paths import followed
-from labelgrove._unfinished import work_folder
+from labelgrove._unfinished import replacing
 from labelgrove._version import __version__
 from labelgrove.persistence._container import (
     FORMAT_VERSION,
@@ -25,9 +20,6 @@ from labelgrove.persistence._container import (
 from labelgrove.persistence._entry import Entry, Storable, array_checksum, checksum, pieces
 from labelgrove.persistence._json import naming
 from labelgrove.persistence._read import FAULTS, StoredModel, fault, read_model
-
-# Not every file system can flush a folder; then the rename itself must suffice.
-_UNSUPPORTED = {errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES, errno.EPERM, errno.EISDIR}
 
 
 def write_model(
@@ -147,6 +139,8 @@ def _write(
     arrays: Mapping[str, Storable],
     check: Callable[[StoredModel], object] | None,
 ) -> None:
+    if path.exists() and not path.is_file():
+        raise ModelFileError("a model can only replace a regular file")
     full, entries = _full(header), lay_out(arrays)
     begin = _head_bytes(full, entries)  # also refuses a header that the format cannot hold
     with replacing(path) as file:
@@ -172,55 +166,3 @@ def _written(file: BinaryIO, content: Iterable[memoryview]) -> Iterator[memoryvi
     for piece in content:
         file.write(piece)
         yield piece
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Open a new file that replaces `path` when the block ends without an error.
-
-    Raises
-    ------
-    ModelFileError
-        `path` is a folder, a device or the like.
-    OSError
-        The file cannot be written.
-    """
-    try:
-        mode = path.stat().st_mode
-    except FileNotFoundError:
-        mode = None
-    target = followed(path)  # keep a symbolic link, and replace its target
-    if mode is not None and not stat.S_ISREG(mode):
-        raise ModelFileError("a model can only replace a regular file")
-    # A long call that is killed while it writes clears its own folder when it resumes.
-    work = work_folder(target)
-    partial = (work if work.is_dir() else target.parent) / f".{secrets.token_hex(8)}.partial"
-    try:
-        with partial.open("xb") as file:
-            if mode is not None:
-                with suppress(OSError):  # the file system may not support permissions
-                    partial.chmod(stat.S_IMODE(mode))
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(target)
-    except BaseException:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
-        raise
-    _sync_folder(target.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the rename durable, if the system can."""
-    if os.name == "nt":  # Windows cannot open folders; its renames are journalled
-        return
-    try:
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-    except OSError as error:
-        if error.errno not in _UNSUPPORTED:
-            raise
