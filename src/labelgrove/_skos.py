@@ -11,7 +11,7 @@ from typing import Any
 from labelgrove._errors import FileFormatError, ParameterError
 from labelgrove._optional import optional
 
-_FORMATS = {".nt": "nt", ".ttl": "turtle"}
+_FORMATS = {".nt": "nt", ".ttl": "turtle", ".rdf": "xml"}
 
 #: Extensions of the files that can be read.
 ENDINGS = tuple(_FORMATS)
@@ -19,6 +19,7 @@ ENDINGS = tuple(_FORMATS)
 #: Base for relative IRIs, by which they are detected.
 _BASE = "http://relative.invalid/"
 
+_XML_PLACE = re.compile(r"\S+:(\d+):\d+: ")
 _BAD_SYNTAX = re.compile(r"Bad syntax \((.*?)\) at \^", re.DOTALL)
 
 
@@ -66,7 +67,7 @@ def read_graph(path: str | PathLike[str], purpose: str) -> tuple[Statements, Any
     Parameters
     ----------
     path : str or os.PathLike
-        A file in N-Triples (``.nt``) or Turtle (``.ttl``).
+        A file in N-Triples (``.nt``), Turtle (``.ttl``) or RDF/XML (``.rdf``).
     purpose : str
         What needs rdflib, for the message if it is not installed.
 
@@ -84,7 +85,10 @@ def read_graph(path: str | PathLike[str], purpose: str) -> tuple[Statements, Any
     rdflib = optional("rdflib", purpose, "skos")
     ending = Path(path).suffix.lower()
     if ending not in _FORMATS:
-        raise ParameterError(f"path={fspath(path)!r}: expected a name that ends in .nt or .ttl")
+        endings = ", ".join(ENDINGS)
+        raise ParameterError(
+            f"path={fspath(path)!r}: expected a name that ends in one of {endings}"
+        )
     content = Path(path).read_bytes()
     statements, graph = Statements(rdflib.namespace), rdflib.Graph()
     graph.add = lambda triple: statements.add(*triple)  # instead of into rdflib's indices
@@ -98,8 +102,10 @@ def read_graph(path: str | PathLike[str], purpose: str) -> tuple[Statements, Any
         offset = getattr(error, "_i", None)
         known = isinstance(error, SyntaxError) and isinstance(offset, int)
         line = content.decode().count("\n", 0, offset) + 1 if known else None
-        why = _BAD_SYNTAX.search(str(error))
+        why, place = _BAD_SYNTAX.search(str(error)), _XML_PLACE.match(str(error))
         message = " ".join((why[1] if why else str(error)).split())
+        if place:
+            line, message = int(place[1]), message[place.end() :]
         raise FileFormatError(
             path, line, f"expected RDF in the format {_FORMATS[ending]}: {message:.200}"
         ) from error

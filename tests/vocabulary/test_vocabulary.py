@@ -211,6 +211,24 @@ SKOS = """
 """
 
 
+RDF_XML = """<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE rdf:RDF [<!ENTITY base "http://example.org/">]>
+<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xml:base="&base;"
+    xmlns:skos="http://www.w3.org/2004/02/skos/core#" xmlns:owl="http://www.w3.org/2002/07/owl#">
+<skos:Concept rdf:about="b">
+  <skos:prefLabel xml:lang="fi">kala</skos:prefLabel>
+  <skos:prefLabel xml:lang="en">fish</skos:prefLabel>
+  <skos:altLabel xml:lang="en">fishes</skos:altLabel>
+  <skos:notation>597</skos:notation>
+  <skos:broader rdf:resource="a"/>
+</skos:Concept>
+<rdf:Description rdf:about="&base;a"><skos:prefLabel xml:lang="en">animals</skos:prefLabel>
+</rdf:Description>
+<skos:Concept rdf:about="old"><owl:deprecated>true</owl:deprecated></skos:Concept>
+</rdf:RDF>
+"""
+
+
 def test_skos(tmp_path: Path) -> None:
     pytest.importorskip("rdflib")
     vocabulary = read_vocabulary(written(tmp_path, "a.ttl", SKOS), "en")
@@ -220,6 +238,17 @@ def test_skos(tmp_path: Path) -> None:
         base + "b", {"en": "fish"}, {"en": ("fishes",)}, "597", (base + "a",)
     )
     assert read_vocabulary(tmp_path / "a.ttl", "fi").name(base + "b") == "kala"
+    assert read_vocabulary(written(tmp_path, "a.rdf", RDF_XML), "en") == vocabulary
+
+
+def test_damaged_rdf_xml_names_the_line(tmp_path: Path) -> None:
+    pytest.importorskip("rdflib")
+    for place, content in ((11, RDF_XML.replace("</skos:prefLabel>", "")), (3, "<a>\n\n")):
+        path = written(tmp_path, "a.rdf", content)
+        with pytest.raises(
+            FileFormatError, match=rf"a\.rdf:{place}: expected RDF in the format xml: "
+        ):
+            read_vocabulary(path)
 
 
 @pytest.mark.parametrize("line", ["<c> a skos:Concept .", ":b skos:broader <c> ."])

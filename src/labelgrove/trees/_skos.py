@@ -32,7 +32,7 @@ def skos_tree(
     Parameters
     ----------
     path : str or os.PathLike
-        A file in N-Triples (``.nt``) or Turtle (``.ttl``).
+        A file in N-Triples (``.nt``), Turtle (``.ttl``) or RDF/XML (``.rdf``).
     labels : "all", "leaves" or collection of names
         Concepts that are labels: all, those without narrower ones, or the given ones.
     names : "iri", "notation" or "prefLabel"

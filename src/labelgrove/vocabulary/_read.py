@@ -44,8 +44,8 @@ def read_vocabulary(
       ``alternative``, each a string or an object of language to string, ``notation`` and
       ``broader``. Without an id, the id of the label is its line number from 0, as in lbl.json of
       the Extreme Classification Repository, where ``title`` is the name.
-    - ``.ttl``, ``.nt`` (not compressed): SKOS, which needs rdflib. Concepts are sorted by IRI;
-      those that are ``owl:deprecated`` are omitted.
+    - ``.ttl``, ``.nt``, ``.rdf`` (not compressed): SKOS, which needs rdflib. Concepts are sorted
+      by IRI; those that are ``owl:deprecated`` are omitted.
 
     Parameters
     ----------
