@@ -305,6 +305,21 @@ TEST("archive: a tree without its classifiers is refused") {
   }
 }
 
+TEST("archive: a budget that the options do not allow is refused") {
+  OnlinePltOptions options = small_options(Policy::best_greedy, LearnerKind::arow, 1, 9);
+  options.max_bytes = 1 << 20;
+  const MemoryArchive whole = saved(OnlinePlt(options));
+  const auto with = [&](std::uint64_t counted, std::uint64_t remembered) {
+    MemoryArchive archive = whole;
+    archive.arrays().at("budget") = std::vector<std::uint64_t>{counted, remembered};
+    return archive;
+  };
+  for (const std::uint64_t remembered : {1U, 9U}) OnlinePlt(options, with(1 << 20, remembered), false);
+  CHECK_THROWS(std::invalid_argument, OnlinePlt(options, with((1 << 20) + 1, 9), false));
+  CHECK_THROWS(std::invalid_argument, OnlinePlt(options, with(0, 10), false));
+  CHECK_THROWS(std::invalid_argument, OnlinePlt(options, with(0, 0), false));
+}
+
 TEST("archive: options that do not belong to the arrays are refused") {
   const Kept kept = keep(Policy::best_greedy, LearnerKind::arow, 1, 9);
   const auto with = [&](auto change) {

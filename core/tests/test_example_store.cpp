@@ -118,7 +118,6 @@ TEST("example store: any history of adding, retaining and releasing") {
   }
 }
 
-// One thread adds, others view what it passes to them and release it in the end; ThreadSanitizer checks them.
 TEST("example store: the count bounds the memory, whichever examples came and went") {
   const Example example{{1, 4, 9}, {0.5F, 1.0F, 2.0F}};
   ExampleStore store;
@@ -134,6 +133,7 @@ TEST("example store: the count bounds the memory, whichever examples came and we
   CHECK(store.most_bytes() < 2 * store.bytes());
 }
 
+// One thread adds, others view what it passes to them and release it in the end; ThreadSanitizer checks them.
 TEST("example store: one thread adds while others view, retain and release") {
   ExampleStore store;
   Random random(9);

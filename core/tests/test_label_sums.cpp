@@ -52,6 +52,31 @@ TEST("label sums: beyond twice the budget the largest parts are kept, with lower
   CHECK(std::vector<FeatureId>(ids.begin(), ids.end()) == std::vector<FeatureId>({0, 7}));
 }
 
+TEST("label sums: within a budget of bytes, the widest sums are cut, and narrow ones stay as they are") {
+  constexpr std::uint64_t kMostBytes = 4000;
+  LabelSums sums(100, kMostBytes);
+  LabelSums unbounded(100);
+  const auto add = [&](const Example& x, LabelId label) {
+    for (LabelSums* one : {&sums, &unbounded}) one->add(x.view(), std::vector<LabelId>{label}, 1.0F);
+  };
+  add(kOne, 0);
+  Random random(2);
+  for (LabelId label = 1; label < 9; ++label) {
+    Example wide = random_example(random, 100, 0.8);
+    wide.values.front() = 10.0F;
+    add(wide, label);
+    CHECK(sums.bytes() <= kMostBytes);
+    CHECK(LabelSums(saved(sums), kMostBytes).bytes() <= sums.bytes());
+  }
+  CHECK(unbounded.bytes() > kMostBytes);
+  CHECK(sums.bytes() > kMostBytes / 2);
+  CHECK_EQ(sums.cosine(kOne.view(), 0), unbounded.cosine(kOne.view(), 0));
+  const LabelSums again(saved(sums), kMostBytes);
+  for (LabelId label = 1; label < 9; ++label) {
+    CHECK_EQ(sums.cosine(kOne.view(), label), again.cosine(kOne.view(), label));
+  }
+}
+
 TEST("label sums: resumes unchanged after loading") {
   LabelSums sums(4);
   const std::vector<LabelId> label{2};

@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "harness.hpp"
 #include "labelgrove/row_storage.hpp"
@@ -67,6 +69,30 @@ TEST("row storage: a move transfers the floats, on the heap and in pages") {
     CHECK(counts(assigned.data(), floats));
   }
 }
+
+TEST("row storage: gives back what is not needed, and keeps the rest") {
+  for (const std::size_t floats : {std::size_t{500}, std::size_t{100'000}}) {
+    RowStorage storage(floats);
+    count_on(storage.data(), 0, floats);
+    storage.give_back(floats / 10);
+    CHECK(storage.capacity() >= floats / 10 && storage.capacity() < floats / 4);
+    CHECK(counts(storage.data(), floats / 10));
+  }
+}
+
+#if defined(__linux__)
+TEST("row storage: takes pages of its own only for a limited number of rows, and again once others are gone") {
+  constexpr std::size_t kPageOfFloats = 1024;
+  std::vector<RowStorage> all;
+  all.reserve(33'000);
+  while (all.size() < 33'000) all.emplace_back(kPageOfFloats);
+  const auto in_pages = [](const RowStorage& storage) { return storage.bytes(1) == kPageOfFloats * sizeof(float); };
+  CHECK(std::ranges::count_if(all, in_pages) == 1 << 15);
+  CHECK(!in_pages(all.back()));
+  all.clear();
+  CHECK(in_pages(RowStorage(kPageOfFloats)));
+}
+#endif
 
 }  // namespace
 }  // namespace labelgrove::testing

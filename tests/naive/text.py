@@ -88,7 +88,7 @@ class NaiveTextFeatures:
             if category[0] == "M":
                 folded = self.options["fold_accents"] and unicodedata.combining(one) > 9
                 if letters and not folded and one == "\u0345":
-                    letters.append(0x3B9)
+                    letters += [0x3B9] if len(letters) < LONGEST_WORD else []
                 elif letters and not folded:
                     letters[-1] = ((letters[-1] ^ point) * 0x01000193 & (2**32 - 1)) | 0x80000000
                 continue

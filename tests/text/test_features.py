@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import unicodedata
 from copy import deepcopy
 from itertools import count, islice
@@ -59,8 +60,11 @@ SOME = [
     "Stra\u00dfe STRASSE",
     "\ufb01ne \uff26\uff49\uff4e\uff45",
     "\ud55c\uad6d\uc5b4 \ud55c\uad6d",
+    "\u1100\u1161\u11a8 \u1112\u1175\u11c2",  # the first and the last parts of syllables
+    "\u1113\u1161 \u1100\u1176 \u1100\u1161\u11a7 \u1100\u1161\u11c3",  # neighbours of these
     "\u5929\u6c17\u304c\u3044\u3044",
     "a" * 200,
+    "a" * 64 + "\u0345",  # a mark that becomes a letter, for which there is no place
     "",
     "e\u0301 \u00e9",
     "1 \u00bd x\u00b2",
@@ -129,6 +133,19 @@ def test_cuts_threads_and_saving_change_nothing(documents: Any, cut: int, thread
         often = _core.TextFeatures.load(OPTIONS, often.save())
     assert parts == as_dicts(expected)
     assert bytes(often.save()["documents"]) == bytes(once.save()["documents"])
+
+
+def test_every_character_is_read_as_the_twin_reads_it() -> None:
+    everything = map(chr, range(sys.maxunicode + 1))
+    assigned = [one for one in everything if old.category(one) not in ("Cn", "Co", "Cs")]
+    many = ("CJK UNIFIED", "HANGUL SYLLABLE")
+    ours = [one for one in assigned if not unicodedata.name(one, "").startswith(many)]
+    documents = [f"{one} a{one}b" for one in ours]
+    options = OPTIONS | {"shortest_piece": 0, "longest_piece": 0}
+    twin = NaiveTextFeatures(options)
+    found = as_dicts(_core.TextFeatures(options).count(documents, 1))
+    expected = [dict(twin.count(text)) for text in documents]
+    assert [one for one, a, b in zip(ours, found, expected, strict=True) if a != b] == []
 
 
 def test_words_chosen_to_collide_change_nothing() -> None:
