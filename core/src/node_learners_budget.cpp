@@ -45,6 +45,8 @@ void NodeLearners::make_room(std::uint64_t bytes) {
   for (NodeId v = 0; v < nodes_.size(); ++v) {
     if (has(v)) bring_up_to_date(v);
   }
+  waiting_.clear();
+  positives_.clear();
   counted_ = count() + bytes;
   if (counted_ <= full(most)) return;
   const std::uint64_t lasting = count_lasting() + bytes;
