@@ -1,7 +1,5 @@
-#include <algorithm>
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 #include "harness.hpp"
 #include "labelgrove/row_storage.hpp"
@@ -79,20 +77,6 @@ TEST("row storage: gives back what is not needed, and keeps the rest") {
     CHECK(counts(storage.data(), floats / 10));
   }
 }
-
-#if defined(__linux__)
-TEST("row storage: takes pages of its own only for a limited number of rows, and again once others are gone") {
-  constexpr std::size_t kPageOfFloats = 1024;
-  std::vector<RowStorage> all;
-  all.reserve(33'000);
-  while (all.size() < 33'000) all.emplace_back(kPageOfFloats);
-  const auto in_pages = [](const RowStorage& storage) { return storage.bytes(1) == kPageOfFloats * sizeof(float); };
-  CHECK(std::ranges::count_if(all, in_pages) == 1 << 15);
-  CHECK(!in_pages(all.back()));
-  all.clear();
-  CHECK(in_pages(RowStorage(kPageOfFloats)));
-}
-#endif
 
 }  // namespace
 }  // namespace labelgrove::testing

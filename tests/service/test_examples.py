@@ -179,3 +179,14 @@ def test_a_demo_that_was_stopped_is_completed(
         with service.using("demo") as project:
             taught = [body_of(row).text for row in project.log.read(1, 99)]
         assert taught == list("abcde")
+
+
+def test_a_demo_that_was_used_is_left_alone(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docs = [PythonDoc(str(i), text, (text,), held_out=False) for i, text in enumerate("abcde")]
+    monkeypatch.setattr("labelgrove.datasets.iter_python_docs", lambda: iter(docs))
+    service.teach("demo", ["a", "mine"], [["a"], ["mine"]])
+    _teach_demo(service)
+    with service.using("demo") as project:
+        assert project.log.head == 3

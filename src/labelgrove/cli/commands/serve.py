@@ -173,12 +173,18 @@ def _show(token: str) -> None:
 
 
 def _teach_demo(served: Service) -> None:
+    """Teach what is missing, unless others have used the project."""
     from labelgrove.datasets import iter_python_docs
+    from labelgrove.service._events import body_of
 
     with suppress(LabelGroveError):  # the service is being stopped, or cannot open the project
         with served.using("demo") as project:
-            known = project.log.head - 1  # all but the settings, of a demo that was stopped
-        docs = islice(iter_python_docs(), known, None)
+            head = project.log.head
+            [newest] = project.log.read(head - 1, 1)
+        docs = iter_python_docs()
+        taught = list(islice(docs, head - 1))  # all but the settings, of a demo that was stopped
+        if taught and getattr(body_of(newest), "text", None) != taught[-1].text:
+            return
         while some := list(islice(docs, 50)):
             served.teach("demo", [doc.text for doc in some], [doc.labels for doc in some])
 
