@@ -143,10 +143,7 @@ def check_new(names: list[Any], where: Callable[[str], str]) -> None:
     if names and isinstance(names[0], str):
         for name in names:
             if not name or name.isspace():
-                raise DataError(
-                    f"{where(name)} {name!r} is blank; expected a name (give [] to a row without "
-                    "labels)"
-                )
+                raise DataError(f"{where(name)} {name!r} is blank; expected a name")
 
 
 def _plain(value: Any, i: int, place: Place, classes: bool) -> str | int:

@@ -56,7 +56,6 @@ _PARAMETER = re.compile(rf"^({'|'.join(_NAMED)})='?([^':]*)'?:")
 
 _PAIR = re.compile(rf"^({'|'.join(_NAMED)}) and ({'|'.join(_NAMED)}) exclude each other")
 
-
 _INVALID = re.compile(
     r"Invalid value for '([^']+)'.*: Input should be "
     r"(greater than or equal to|less than or equal to|a valid integer|a valid number)([^,]*).*"
