@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 
 namespace labelgrove {
 namespace {
@@ -13,8 +14,12 @@ double total_at(const LomTree::Node& node) { return node.weight() + (node.parent
 // Terms smaller than this share of a probability are lost in a float's rounding.
 constexpr double kNothing = 1e-9;
 
-// Slack for comparing sums that were rounded in different orders.
-constexpr double kNearly = 1.0 - 1e-6;
+// Whether a probability of at most `most` may be no less than `bound` as a float: sums are rounded in different orders,
+// and very small ones underflow.
+bool may_reach(double most, double bound) {
+  constexpr double kNearly = 1.0 - 1e-6;
+  return most + static_cast<double>(std::numeric_limits<float>::denorm_min()) >= bound * kNearly;
+}
 
 }  // namespace
 
@@ -67,7 +72,7 @@ void LomSearcher::top_k(const Features& x, std::size_t k, std::vector<Scored>& f
   parts_.clear();
   double worst = 0.0;  // of the best k so far
   double rest = 1.0;   // the most that any class, seen or unseen, can still gain
-  while (rest > 0.0 && (parts_.size() < k || rest >= worst * kNearly)) {
+  while (rest > 0.0 && (parts_.size() < k || may_reach(rest, worst))) {
     rest = climb();
     if (parts_.size() < k) continue;
     scores_.clear();
@@ -76,8 +81,7 @@ void LomSearcher::top_k(const Features& x, std::size_t k, std::vector<Scored>& f
     worst = scores_[k - 1];
   }
   for (const Share& part : parts_) {
-    if (part.share + rest >= worst * kNearly)
-      found.push_back({part.label, static_cast<float>(probability(part.label))});
+    if (part.share + may_reach(rest, worst)) found.push_back({part.label, static_cast<float>(probability(part.label))});
   }
   const std::size_t kept = std::min(k, found.size());
   std::ranges::partial_sort(found, found.begin() + static_cast<std::ptrdiff_t>(kept), better);
@@ -91,10 +95,10 @@ void LomSearcher::above_threshold(const Features& x, std::vector<Scored>& found)
   parts_.clear();
   double rest = 1.0;
   const auto lowest = static_cast<double>(scope_.lowest_threshold());
-  while (rest > 0.0 && rest >= lowest * kNearly) rest = climb();
+  while (rest > 0.0 && may_reach(rest, lowest)) rest = climb();
   for (const Share& part : parts_) {
     const float threshold = scope_.threshold(part.label);
-    if (part.share + rest < static_cast<double>(threshold) * kNearly) continue;
+    if (!may_reach(part.share + rest, static_cast<double>(threshold))) continue;
     const auto exact = static_cast<float>(probability(part.label));
     if (exact >= threshold) found.push_back({part.label, exact});
   }

@@ -1,7 +1,6 @@
 #include "labelgrove/lom_tree.hpp"
 
 #include <algorithm>
-#include <utility>
 
 namespace labelgrove {
 namespace {
@@ -32,21 +31,6 @@ std::uint64_t LomTree::new_labels_bytes(LabelId label) const {
   return label < known_.count() ? 0 : (label + std::uint64_t{1} - known_.count()) * kBytesOfClassName;
 }
 
-std::uint32_t LomTree::depth() {
-  if (depth_ != kNone) return depth_;
-  depth_ = 0;
-  std::vector<std::pair<NodeId, std::uint32_t>> to_visit{{kTop, 0}};
-  while (!to_visit.empty()) {
-    const auto [v, depth] = to_visit.back();
-    to_visit.pop_back();
-    depth_ = std::max(depth_, depth);
-    if (nodes_[v].is_leaf()) continue;
-    to_visit.emplace_back(nodes_[v].left, depth + 1);
-    to_visit.emplace_back(nodes_[v].right, depth + 1);
-  }
-  return depth_;
-}
-
 auto LomTree::regressors() {
   return [this](auto&& visit) {
     for (Node& node : nodes_) {
@@ -72,7 +56,7 @@ void LomTree::learn(const Features& given, LabelId label, float weight) {
   // The class may be new at every node of the path, which may become one longer.
   const std::uint64_t needed = new_labels_bytes(label);
   const std::uint64_t announced =
-      budget_.bounded() ? needed + (depth() + std::uint64_t{2}) * ClassHistogram::kMostGrowth : 0;
+      budget_.bounded() ? needed + (nodes_[kTop].height + std::uint64_t{2}) * ClassHistogram::kMostGrowth : 0;
   usable_ = false;  // until all is done
   try {
     budget_.take_or_throw(announced, regressors());
@@ -84,7 +68,7 @@ void LomTree::learn(const Features& given, LabelId label, float weight) {
   known_.see(label);
   const Features x = options_.normalize ? of_unit_length(given, unit_) : given;
   NodeId v = kTop;
-  for (std::uint32_t level = 0;; ++level) {
+  while (true) {
     taken -= nodes_[v].classes.most_bytes();
     ClassCount& seen = nodes_[v].classes.at(label);  // stays valid when nodes_ grows
     taken += nodes_[v].classes.most_bytes();
@@ -93,18 +77,18 @@ void LomTree::learn(const Features& given, LabelId label, float weight) {
       ++seen.reached;
       ++nodes_[v].reached;
     }
-    nodes_[v].most = std::max<std::uint64_t>(nodes_[v].most, seen.reached);
-    if (nodes_[v].is_leaf() && !make_children(v, level)) break;
+    nodes_[v].most = std::max(nodes_[v].most, seen.reached);
+    if (nodes_[v].is_leaf() && !make_children(v)) break;
     v = train(nodes_[v], x, weight, seen);
   }
   ++nodes_[v].smallest;
-  update_smallest(v);
+  update_above(v);
   budget_.gives_back(announced - taken);
   usable_ = true;
 }
 
-// Gives a leaf of this level children, new or recycled, if it has at least two classes and the limits allow it.
-bool LomTree::make_children(NodeId v, std::uint32_t level) {
+// Gives a leaf children, new or recycled, if it has at least two classes and the limits allow it.
+bool LomTree::make_children(NodeId v) {
   if (nodes_[v].classes.size() < 2) return false;
   NodeId left;
   NodeId right;
@@ -113,7 +97,6 @@ bool LomTree::make_children(NodeId v, std::uint32_t level) {
     left = static_cast<NodeId>(nodes_.size());
     right = left + 1;
     nodes_.resize(nodes_.size() + 2);
-    depth_ = std::max(depth_, level + 1);  // kNone stays kNone
   } else {
     left = recyclable_leaf();
     if (left == kNone || nodes_[v].smallest - nodes_[v].most <= options_.swap_resistance * (nodes_[left].smallest + 1))
@@ -122,7 +105,6 @@ bool LomTree::make_children(NodeId v, std::uint32_t level) {
     detach(left);
     start_over(left);
     start_over(right);
-    depth_ = kNone;
   }
   Node& node = nodes_[v];
   node.left = left;
@@ -131,7 +113,7 @@ bool LomTree::make_children(NodeId v, std::uint32_t level) {
   nodes_[left].parent = nodes_[right].parent = v;
   nodes_[left].smallest = node.smallest / 2;
   nodes_[right].smallest = node.smallest - nodes_[left].smallest;
-  update_smallest(left);
+  update_above(left);
   return true;
 }
 
@@ -156,7 +138,7 @@ void LomTree::detach(NodeId leaf) {
   Node& above = nodes_[grandparent];
   (above.left == parent ? above.left : above.right) = sibling;
   nodes_[sibling].parent = grandparent;
-  update_smallest(sibling);
+  update_above(sibling);
 }
 
 // SetNode.
@@ -167,13 +149,18 @@ void LomTree::start_over(NodeId v) {
   nodes_[v].swaps = swaps;
 }
 
-// UpdateC.
-void LomTree::update_smallest(NodeId v) {
+// UpdateC, and the same for heights.
+void LomTree::update_above(NodeId v) {
   while (v != kTop) {
     v = nodes_[v].parent;
-    const std::uint64_t now = std::min(nodes_[nodes_[v].left].smallest, nodes_[nodes_[v].right].smallest);
-    if (nodes_[v].smallest == now) return;
-    nodes_[v].smallest = now;
+    Node& node = nodes_[v];
+    const Node& left = nodes_[node.left];
+    const Node& right = nodes_[node.right];
+    const std::uint64_t smallest = std::min(left.smallest, right.smallest);
+    const std::uint32_t height = 1 + std::max(left.height, right.height);
+    if (node.smallest == smallest && node.height == height) return;
+    node.smallest = smallest;
+    node.height = height;
   }
 }
 

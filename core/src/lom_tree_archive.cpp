@@ -1,6 +1,7 @@
 // Saving and loading: docs/format.md documents every array.
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 
 #include "labelgrove/archive_check.hpp"
 #include "labelgrove/lom_tree.hpp"
@@ -80,6 +81,7 @@ LomTree::LomTree(const LomTreeOptions& options, const ArrayReader& saved, bool f
           "array 'counters' must hold the number of labels and the number of examples");
   known_ = KnownLabels(saved, counters[0]);
   nodes_ = saved_routes<Node>(saved);
+  find_heights();
   load_classes(saved);
   if (saved.has("class.weight")) load_weights(saved);
   if (!for_prediction) load_statistics(saved);
@@ -102,6 +104,19 @@ LomTree::LomTree(const LomTreeOptions& options, const ArrayReader& saved, bool f
   if (budget_.bounded() && can_learn_ && !check_only) budget_.takes(count());
 }
 
+void LomTree::find_heights() {
+  std::vector<NodeId> parents_first{kRoot};
+  parents_first.reserve(nodes_.size());
+  for (std::size_t i = 0; i < parents_first.size(); ++i) {
+    const Node& node = nodes_[parents_first[i]];
+    if (!node.is_leaf()) parents_first.insert(parents_first.end(), {node.left, node.right});
+  }
+  for (const NodeId v : std::views::reverse(parents_first)) {
+    Node& node = nodes_[v];
+    if (!node.is_leaf()) node.height = 1 + std::max(nodes_[node.left].height, nodes_[node.right].height);
+  }
+}
+
 void LomTree::load_classes(const ArrayReader& saved) {
   Pieces<std::uint32_t> sizes(saved, "node.classes");
   Pieces<std::uint32_t> labels(saved, "class.label");
@@ -118,7 +133,7 @@ void LomTree::load_classes(const ArrayReader& saved) {
       count.reached = static_cast<std::uint32_t>(came);
       node.classes.append(count);
       node.reached += came;
-      node.most = std::max(node.most, came);
+      node.most = std::max(node.most, count.reached);
     }
   }
   finish_all(sizes, labels, reached);

@@ -46,6 +46,11 @@ std::uint64_t smallest_leaf(const LomTree& tree, NodeId v) {
   return node.is_leaf() ? node.smallest : std::min(smallest_leaf(tree, node.left), smallest_leaf(tree, node.right));
 }
 
+std::uint32_t height(const LomTree& tree, NodeId v) {
+  const auto& node = tree.nodes()[v];
+  return node.is_leaf() ? 0 : 1 + std::max(height(tree, node.left), height(tree, node.right));
+}
+
 std::vector<Scored> found_by(const LomTree& tree, const LabelScope& scope, const Example& x, std::size_t k,
                              std::size_t leaves = 3) {
   LomSearcher searcher(tree, scope, leaves);
@@ -95,6 +100,7 @@ TEST("LOMtree: its statistics are consistent") {
     for (NodeId v = 0; v < nodes.size(); ++v) {
       const auto& node = nodes[v];
       CHECK_EQ(node.smallest, smallest_leaf(tree, v));
+      CHECK_EQ(node.height, height(tree, v));
       CHECK(static_cast<double>(node.swaps) <= std::log2(static_cast<double>(i + 1)));  // Lemma 3
       swaps = std::max(swaps, node.swaps);
       std::uint64_t reached = 0;
@@ -164,6 +170,26 @@ TEST("LOMtree search: ranks all classes") {
   }
 }
 
+TEST("LOMtree search: more results go on where fewer end, down to probabilities that underflow") {
+  Stream stream = classes(600);
+  stream.weights.assign(600, kMostWeight);
+  LomTree tree(options(LearnerKind::arow, 200));
+  learn(tree, stream, 0, 600);
+  const LabelScope all(tree.known());
+  const std::size_t known = tree.known().there().size();
+  float none = 1.0F;
+  for (std::size_t i = 0; i < 600; i += 29) {
+    const auto ranked = found_by(tree, all, stream.x[i], known, 1);
+    REQUIRE(ranked.size() == known);
+    none = std::min(none, ranked.back().probability);
+    for (std::size_t k = 1; k < known; ++k) {
+      const auto best = found_by(tree, all, stream.x[i], k, 1);
+      for (std::size_t j = 0; j < k; ++j) CHECK_EQ(best[j].label, ranked[j].label);
+    }
+  }
+  CHECK_EQ(none, 0.0F);
+}
+
 TEST("LOMtree forgets labels that are removed") {
   const Stream stream = classes(300);
   LomTree tree(options());
@@ -187,6 +213,7 @@ TEST("LOMtree: resumes unchanged after loading") {
     const MemoryArchive full = saved(tree);
     LomTree again(options(learner), full, false);
     CHECK(saved(again) == full);
+    for (NodeId v = 0; v < again.nodes().size(); ++v) CHECK_EQ(again.nodes()[v].height, tree.nodes()[v].height);
     learn(tree, stream, 600, 700);
     learn(again, stream, 600, 700);
     CHECK(saved(again) == saved(tree));

@@ -42,8 +42,9 @@ class LomTree {
     NodeId left = kNone;  // kNone for a leaf, like `right`
     NodeId right = kNone;
     std::uint32_t swaps = 0;     // times that the node was recycled
+    std::uint32_t height = 0;    // of the subtree below it; 0 for a leaf
+    std::uint32_t most = 0;      // examples of the most frequent class
     std::uint64_t smallest = 0;  // C: the size of the smallest leaf at or below it
-    std::uint64_t most = 0;      // examples of the most frequent class
     std::uint64_t reached = 0;   // examples that have reached the node
     std::uint64_t trained = 0;   // examples from which the regressor has learnt
     double score = 0.0;          // the sum of their scores
@@ -100,20 +101,20 @@ class LomTree {
  private:
   std::uint64_t inner_nodes() const { return (nodes_.size() - 1) / 2; }  // t
   std::uint64_t max_nodes() const;
-  bool make_children(NodeId v, std::uint32_t level);
+  bool make_children(NodeId v);
   NodeId recyclable_leaf() const;
   void detach(NodeId leaf);
   void start_over(NodeId v);
-  void update_smallest(NodeId v);
+  void update_above(NodeId v);
   std::uint64_t count() const;
   std::uint64_t new_labels_bytes(LabelId label) const;
-  std::uint32_t depth();
   auto regressors();
   NodeId train(Node& node, const Features& x, float weight, ClassCount& seen);
   void save_statistics(ArrayWriter& out, std::size_t entries) const;
   void save_weights(ArrayWriter& out, std::size_t entries) const;
   template <typename T, typename Get>
   Source<T> by_class(Get get) const;
+  void find_heights();
   void load_classes(const ArrayReader& saved);
   void load_statistics(const ArrayReader& saved);
   void load_weights(const ArrayReader& saved);
@@ -123,7 +124,6 @@ class LomTree {
   KnownLabels known_;
   std::uint64_t passed_over_ = 0;  // examples of weight 0
   RegressorBudget budget_;
-  std::uint32_t depth_ = kNone;  // of the deepest leaf; kNone: unknown
   bool can_learn_ = true;
   bool usable_ = true;
   Workspace work_;
