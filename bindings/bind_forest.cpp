@@ -87,7 +87,7 @@ void grow(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids
   model.engine.grow(data, threads);
 }
 
-// Rows that are routed together: enough for a node's weights to be fetched once for several of them.
+// Rows that are routed together, so that a node's weights are fetched once for all of them.
 constexpr std::size_t kBatch = 4096;
 
 // Runs find(finder, i, found) for the i-th row of every batch, and then take(row, stats, found).
@@ -203,7 +203,8 @@ void register_forest(nb::module_& module) {
       .def("grow", &grow, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
            nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("weights").none(),
            nb::arg("gains").none(), nb::arg("label_count"), nb::arg("threads"), nb::arg("progress"))
-      .def_prop_ro("children", [](const Model& self) { return self.engine.options().children; });
+      .def_prop_ro("children", [](const Model& self) { return self.engine.options().children; })
+      .def_prop_ro("rows_together", [](const Model&) { return kBatch; });
 }
 
 }  // namespace labelgrove::bindings

@@ -239,6 +239,9 @@ class Forest:
     @property
     def children(self) -> int: ...
 
+    @property
+    def rows_together(self) -> int: ...
+
 class BudgetExceeded(RuntimeError):
     pass
 

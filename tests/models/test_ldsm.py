@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import labelgrove
 from contract.kit import checkerboard, label_sets, noise
 from labelgrove import LdSMClassifier, ModelStateError
+from labelgrove._validation import Rows
 
 
 def grown(**parameters: object) -> LdSMClassifier:
@@ -69,6 +70,19 @@ def test_a_model_saved_for_prediction_knows_nothing_of_its_growth(tmp_path: Path
         _ = short.statistics_
     X, _ = checkerboard()
     assert np.array_equal(short.predict_topk(X, 4)[1], clf.predict_topk(X, 4)[1])
+
+
+def test_all_rows_are_routed_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every call copies the weights of many nodes, whatever the number of rows."""
+    X, Y = noise(n=600)
+    forest = LdSMClassifier(n_estimators=2, random_state=0).fit(X, Y)
+
+    def part(self: Rows, begin: int, end: int) -> Rows:
+        raise AssertionError(f"rows {begin} to {end} were routed without the others")
+
+    monkeypatch.setattr(Rows, "part", part)
+    forest.predict_topk(X, 2)
+    forest.predict(X)
 
 
 def test_answers_do_not_depend_on_the_rows_beside() -> None:

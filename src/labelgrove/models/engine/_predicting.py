@@ -74,7 +74,10 @@ def top_k(
     k = integer("k", k, 1)
     refuse_if_too_large(rows.n_rows, k, 8)
     search, allowed, threads = learned.engine.top_k, learned.allowed(labels), thread_count(n_jobs)
-    return _in_parts(rows, lambda part: search(*part.arrays, k, beam_width, allowed, threads))
+    first = _first_part(learned.engine, threads)
+    return _in_parts(
+        rows, first, lambda part: search(*part.arrays, k, beam_width, allowed, threads)
+    )
 
 
 def best_classes(learned: AnyLearned, rows: Rows, n_jobs: int | None) -> npt.NDArray[Any]:
@@ -161,20 +164,26 @@ def _found_within(
 ) -> tuple[Any, ...]:
     """Return row ends, ids, scores and costs of the labels that reach a scope's thresholds."""
     search, threads = learned.engine.above_threshold, thread_count(n_jobs)
-    return _in_parts(rows, lambda part: search(*part.arrays, scope, threads), ends=True)
+    first = _first_part(learned.engine, threads)
+    return _in_parts(rows, first, lambda part: search(*part.arrays, scope, threads), ends=True)
+
+
+def _first_part(engine: Any, threads: int) -> int:
+    """Return the number of rows of the first part; forests route many rows at once."""
+    return max(_FIRST_PART, getattr(engine, "rows_together", 0) * threads)
 
 
 def _in_parts(
-    rows: Rows, search: Callable[[Rows], tuple[Any, ...]], *, ends: bool = False
+    rows: Rows, size: int, search: Callable[[Rows], tuple[Any, ...]], *, ends: bool = False
 ) -> tuple[Any, ...]:
-    """Search for some rows at a time, so that Ctrl-C takes effect soon.
+    """Search for some rows at a time, first ``size``, so that Ctrl-C takes effect soon.
 
     With ``ends`` the first array that the search returns holds the ends of rows, from 0.
     """
-    if rows.n_rows <= _FIRST_PART:
+    if rows.n_rows <= size:
         return search(rows)
     found: list[tuple[Any, ...]] = []
-    begin, size = 0, _FIRST_PART
+    begin = 0
     while begin < rows.n_rows:
         started, end = perf_counter(), min(begin + size, rows.n_rows)
         found.append(search(rows.part(begin, end)))
