@@ -24,6 +24,7 @@ from labelgrove import (
     TextClassifier,
 )
 from labelgrove.metrics import inverse_propensity
+from labelgrove.models.engine import _staged
 from labelgrove.models.engine._learned import MISSING
 from labelgrove.models.engine._staged import StagedEngine
 from labelgrove.tuning._second_stage import CANDIDATES, SecondStage
@@ -154,6 +155,21 @@ def calibrated() -> OnlinePLTClassifier:
     stage_of(clf).stage.observe(even, even, even, np.arange(5) < even, np.ones(300))
     assert stage_of(clf).stage.first.curve()[0] > 0
     return clf
+
+
+def test_one_search_for_a_threshold_finds_what_two_find(
+    calibrated: OnlinePLTClassifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, _ = near_centroids(1)
+    twice = 0
+    for threshold in np.geomspace(1e-5, 0.6, 20):
+        found = []
+        for low in (0.0, 1.0):
+            monkeypatch.setattr(_staged, "_LOW", low)
+            found.append(calibrated.predict_proba(X, threshold=threshold).toarray())
+        twice += stage_of(calibrated).scope(np.array([threshold], np.float32)).by_place
+        assert np.array_equal(*found) and found[0].any()
+    assert twice > 0
 
 
 @pytest.fixture(scope="module")

@@ -32,6 +32,9 @@ BUDGET = 512
 _TO_CALIBRATE = 5
 """Number of the first stage's labels that calibration learns from, and whose places differ."""
 
+_LOW = 0.04
+"""Below this score a search may find many labels that are too unlikely for their places."""
+
 _PREFIX = "stage."
 _STAGE = _PREFIX + "numbers"
 
@@ -357,13 +360,17 @@ class StagedEngine:
             return _Scope(
                 thresholds, allowed, self.first.scope(thresholds, allowed), by_place=False
             )
-        # With a single threshold over all labels, every better-ranked label is found as well.
-        alike = allowed is None and len(thresholds) == 1
-        by_place = not (self.stage.reranks or alike) and self.stage.counts_places
         least = self.stage.uncalibrated(thresholds)
         lowest = float(least.min(initial=np.inf))
+        by_place = not self.stage.reranks and self.stage.counts_places
         if by_place:
-            least = self.stage.uncalibrated(thresholds, self.k)
+            at_last = self.stage.uncalibrated(thresholds, self.k)
+            # With a single threshold over all labels, every better-ranked label is found as well.
+            # One search is then enough, and faster unless it finds many labels in vain.
+            alike = allowed is None and len(thresholds) == 1
+            by_place = not alike or (lowest < _LOW and at_last[0] > 2 * lowest)
+        if by_place:
+            least = at_last
         return _Scope(thresholds, allowed, self.first.scope(least, allowed), by_place, lowest)
 
     def _reranked(
