@@ -101,7 +101,7 @@ def test_scores_are_not_taken_for_sets() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"average": "samples"}, "average='samples': expected one of macro, micro, instance"),
+        ({"average": "samples"}, "average='samples': expected one of 'macro', 'micro', 'instance'"),
         ({"beta": 0.0}, "beta=0.0: expected a positive number"),
         ({"labels": [9]}, "labels: id 9 is not one of the 2 columns"),
         ({"zero_division": "warn"}, "zero_division='warn': expected 0, 1 or nan"),

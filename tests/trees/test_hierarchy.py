@@ -120,7 +120,9 @@ def test_wrong_parameters_are_named() -> None:
         hierarchy_tree(PAIRS, ["x"])
     with pytest.raises(ParameterError, match="labels='some': expected 'all', 'leaves' or"):
         hierarchy_tree(PAIRS, "some")  # type: ignore[arg-type]
-    with pytest.raises(ParameterError, match="several_parents='last': expected 'error' or"):
+    with pytest.raises(
+        ParameterError, match="several_parents='last': expected one of 'error', 'first'"
+    ):
         hierarchy_tree(PAIRS, several_parents="last")  # type: ignore[arg-type]
 
 

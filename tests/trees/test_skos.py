@@ -106,7 +106,7 @@ def test_wrong_parameters_are_named(thesaurus: Any) -> None:
     path = thesaurus(TURTLE)
     with pytest.raises(ParameterError, match="t.owl': expected a name that ends in one of"):
         skos_tree(path.with_suffix(".owl"))
-    with pytest.raises(ParameterError, match="names='uri': expected 'iri', 'notation' or"):
+    with pytest.raises(ParameterError, match="names='uri': expected one of 'iri', 'notation', "):
         skos_tree(path, names="uri")  # type: ignore[arg-type]
     with pytest.raises(FileNotFoundError):
         skos_tree(path.with_name("absent.ttl"))

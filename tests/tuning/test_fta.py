@@ -115,7 +115,10 @@ def test_the_score_is_the_metric() -> None:
         ({"thresholds": []}, "thresholds: expected at least one number"),
         ({"thresholds": [0.7]}, "thresholds: expected numbers above 0 and up to upper=0.5"),
         ({"thresholds": [0.0]}, "thresholds: expected numbers above 0"),
-        ({"average": "weighted"}, "average='weighted': expected one of macro, micro, instance"),
+        (
+            {"average": "weighted"},
+            "average='weighted': expected one of 'macro', 'micro', 'instance'",
+        ),
         ({"average": "micro", "common": False}, "common=False: the micro-averaged F-measure"),
         ({"lower": [0.1]}, "lower: found 1 numbers, expected one or 2"),
         ({"thresholds": "x"}, "thresholds: expected numbers "),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from labelgrove._errors import DataError, ParameterError
-from labelgrove._parameters import finite
+from labelgrove._parameters import choice, finite
 from labelgrove.metrics._inputs import NO_COUNTS, IntArray, label_counts
 
 
@@ -68,14 +68,12 @@ def frequency_split(
     counts = label_counts(labels)
     if not counts.size:
         raise DataError(NO_COUNTS)
-    if by == "volume":
+    if choice("by", by, ("volume", "count")) == "volume":
         low, high = _borders((1 / 3, 2 / 3) if at is None else at, 1.0)
         part = _by_volume(counts, low, high)
-    elif by == "count":
+    else:
         low, high = _borders((10, 100) if at is None else at, float("inf"))
         part = np.where(counts >= high, 0, np.where(counts >= low, 1, 2))
-    else:
-        raise ParameterError(f"by={by!r}: expected 'volume' or 'count'")
     return FrequencySplit(*(np.flatnonzero(part == i).astype(np.int64) for i in range(3)))
 
 

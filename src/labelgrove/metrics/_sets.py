@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from labelgrove._errors import ParameterError
-from labelgrove._parameters import finite, integer
+from labelgrove._parameters import choice, finite, integer
 from labelgrove.metrics._inputs import (
     IntArray,
     as_indicator,
@@ -328,13 +328,11 @@ def averaged_finish(
     if finite("beta", beta) <= 0:
         raise ParameterError(f"beta={beta!r}: expected a positive number")
     zero = check_zero_division(zero_division)
-    if average == "instance":
+    if choice("average", average, AVERAGES) == "instance":
         return mean_of(_ratio(overlap.by_row(), kind, zero, beta))
     if average == "micro":
         return lambda weight: float(_ratio(overlap.in_all(weight), kind, zero, beta)[0])
-    if average == "macro":
-        return lambda weight: mean_of(_ratio(overlap.by_label(weight), kind, zero, beta))(None)
-    raise ParameterError(f"average={average!r}: expected one of {', '.join(AVERAGES)}")
+    return lambda weight: mean_of(_ratio(overlap.by_label(weight), kind, zero, beta))(None)
 
 
 def _ratio(counts: Counts, kind: str, zero_division: float, beta: float) -> FloatArray:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._names import as_names
+from labelgrove._parameters import choice
 from labelgrove.trees._frequencies import as_labels
 from labelgrove.trees._graphs import by_level, refuse_cycles
 from labelgrove.trees._label_tree import LabelTree
@@ -62,8 +63,7 @@ def hierarchy_tree(
     >>> hierarchy_tree(pairs, labels=["cat", "dog"]).labels
     {1: 'cat', 2: 'dog'}
     """
-    if several_parents not in {"error", "first"}:
-        raise ParameterError(f"several_parents={several_parents!r}: expected 'error' or 'first'")
+    choice("several_parents", several_parents, get_args(SeveralParents))
     parent_of = _parents(*_read_pairs(pairs), first=several_parents == "first")
     below = {child: parent for child, parent in parent_of.items() if parent is not None}
     refuse_cycles(_WHAT, parent_of, below)

@@ -6,13 +6,12 @@ from collections.abc import Collection
 from os import PathLike
 from typing import Any, Literal
 
-from labelgrove._errors import DataError, ParameterError
+from labelgrove._errors import DataError
 from labelgrove._optional import optional
+from labelgrove._parameters import choice
 from labelgrove._skos import read_graph, require_absolute
 from labelgrove.trees._hierarchy import SeveralParents, hierarchy_tree
 from labelgrove.trees._label_tree import LabelTree
-
-_NAMES = {"iri", "notation", "prefLabel"}
 
 
 def skos_tree(
@@ -67,8 +66,7 @@ def skos_tree(
 
         skos_tree("eurovoc.ttl", names="prefLabel", language="en", several_parents="first")
     """
-    if names not in _NAMES:
-        raise ParameterError(f"names={names!r}: expected 'iri', 'notation' or 'prefLabel'")
+    choice("names", names, ("iri", "notation", "prefLabel"))
     graph, names_of = read_graph(path, "skos_tree")
     skos = names_of.SKOS
     pairs = _pairs(graph, skos)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from labelgrove._errors import ParameterError
-from labelgrove._parameters import numbers
+from labelgrove._parameters import number_from, numbers
 from labelgrove.tuning._measure import check_average
 from labelgrove.tuning._pairs import FloatArray, IntArray, read_indicator
 
@@ -78,7 +77,7 @@ def lower_bounds(priors: npt.ArrayLike, c: float | None = None) -> FloatArray:
     nu: FloatArray = pi / (pi + 1)
     if c is None:
         return nu
-    if isinstance(c, bool) or not isinstance(c, Real) or not 1 < float(c) < math.inf:
+    if not 1 < number_from(c) < math.inf:
         raise ParameterError(f"c={c!r}: expected a number above 1, or None")
     return np.maximum(1 / float(c), nu)
 
@@ -106,7 +105,7 @@ def check_lower(lower: Any, n_labels: int | None = None) -> FloatArray:
 
 def check_upper(upper: Any) -> float:
     """Return the upper bound; infinity allows a threshold above every score."""
-    if isinstance(upper, bool) or not isinstance(upper, Real) or not float(upper) > 0:
+    if not number_from(upper) > 0:
         raise ParameterError(f"upper={upper!r}: expected a positive number")
     return float(upper)
 

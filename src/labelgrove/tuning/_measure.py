@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
 from labelgrove._errors import ParameterError
+from labelgrove._parameters import choice
 from labelgrove.tuning._pairs import FloatArray, IntArray
 
 Average = Literal["macro", "micro", "instance"]
-AVERAGES: tuple[Average, ...] = get_args(Average)
 
 
 def f_from_counts(hits: Any, positives: Any, predicted: Any, zero_division: float) -> FloatArray:
@@ -35,10 +35,7 @@ def last_best(values: FloatArray) -> Any:
 
 def check_average(average: Any) -> Average:
     """Return `average` after checking it."""
-    for known in AVERAGES:
-        if average == known:
-            return known
-    raise ParameterError(f"average={average!r}: expected one of {', '.join(AVERAGES)}")
+    return cast(Average, choice("average", average, get_args(Average)))
 
 
 def check_zero_division(zero_division: Any) -> float:
