@@ -1,4 +1,8 @@
-"""Validation of parameters: errors name the parameter, its value and its domain."""
+"""Validation of parameters.
+
+For a value outside its domain, each function raises a `ParameterError` that names the parameter,
+the value and the domain.
+"""
 
 from __future__ import annotations
 
@@ -52,13 +56,7 @@ def thread_count(n_jobs: int | None) -> int:
 
 
 def choice(name: str, value: Any, domain: Iterable[str]) -> str:
-    """Return the value after checking that it is one of a few words.
-
-    Raises
-    ------
-    ParameterError
-        If it is none of them.
-    """
+    """Return the value after checking that it is one of a few words."""
     words = list(domain)
     if not isinstance(value, str) or value not in words:
         raise ParameterError(f"{name}={value!r}: expected one of {', '.join(map(repr, words))}")
@@ -66,13 +64,7 @@ def choice(name: str, value: Any, domain: Iterable[str]) -> str:
 
 
 def words(name: str, values: Any) -> tuple[str, ...]:
-    """Return the words of a collection, in its order.
-
-    Raises
-    ------
-    ParameterError
-        If it is not a collection of strings.
-    """
+    """Return the strings of a collection as a tuple."""
     if isinstance(values, Iterable) and not isinstance(values, str | bytes):
         found = tuple(values)
         if all(isinstance(value, str) for value in found):
@@ -81,26 +73,14 @@ def words(name: str, values: Any) -> tuple[str, ...]:
 
 
 def flag(name: str, value: Any) -> bool:
-    """Return the value as a bool.
-
-    Raises
-    ------
-    ParameterError
-        If it is not a bool, 0 or 1.
-    """
+    """Return True or False, given as a bool, 0 or 1."""
     if not isinstance(value, bool | np.bool_ | Integral) or value not in (0, 1):
         raise ParameterError(f"{name}={value!r}: expected True or False")
     return bool(value)
 
 
 def integer(name: str, value: Any, least: int, most: int | None = 2**31 - 1) -> int:
-    """Return the value as an int; without ``most``, it may have up to 63 bits.
-
-    Raises
-    ------
-    ParameterError
-        If it is not an integer, or outside its domain.
-    """
+    """Return the value as an int; without ``most``, it may have up to 63 bits."""
     greatest = 2**63 - 1 if most is None else most
     if type(value) is int and least <= value <= greatest:
         return value
@@ -125,11 +105,6 @@ def size_from(name: str, text: str) -> int:
         A number with at most 18 digits before the decimal point, optionally followed by B, kB, MB,
         GB, TB, KiB, MiB, GiB or TiB in upper or lower case.
 
-    Raises
-    ------
-    ParameterError
-        If the text has another form.
-
     Examples
     --------
     >>> size_from("size", "10MB"), size_from("size", "1.5 KiB"), size_from("size", "2tb")
@@ -142,13 +117,7 @@ def size_from(name: str, text: str) -> int:
 
 
 def byte_count(name: str, value: Any, least: int) -> int:
-    """Return a number of bytes, given as an integer or as text (see `size_from`).
-
-    Raises
-    ------
-    ParameterError
-        If it is neither, or less than ``least``.
-    """
+    """Return a number of bytes, given as an integer or as text (see `size_from`)."""
     if not isinstance(value, str):
         return integer(name, value, least, 2**60)
     size = size_from(name, value)
@@ -158,13 +127,7 @@ def byte_count(name: str, value: Any, least: int) -> int:
 
 
 def real(name: str, value: Any, least: float, most: float) -> float:
-    """Return the value as a float.
-
-    Raises
-    ------
-    ParameterError
-        If it is not a number, or outside its domain.
-    """
+    """Return the value as a float, from ``least`` to ``most``."""
     number = number_from(value)
     if not least <= number <= most:
         raise ParameterError(f"{name}={value!r}: expected a number from {least:g} to {most:g}")
@@ -172,13 +135,7 @@ def real(name: str, value: Any, least: float, most: float) -> float:
 
 
 def finite(name: str, value: Any) -> float:
-    """Return the value as a float.
-
-    Raises
-    ------
-    ParameterError
-        If it is not a number, NaN or infinite.
-    """
+    """Return the value as a float, neither NaN nor infinite."""
     number = number_from(value)
     if not math.isfinite(number):
         raise ParameterError(f"{name}={value!r}: expected a finite number")
@@ -186,13 +143,7 @@ def finite(name: str, value: Any) -> float:
 
 
 def numbers(name: str, values: Any) -> npt.NDArray[np.float64]:
-    """Return numbers as a new array of any shape.
-
-    Raises
-    ------
-    ParameterError
-        If a value is not a number, or rows have different lengths.
-    """
+    """Return numbers as a new array of any shape."""
     try:
         return np.array(values, np.float64)
     except (TypeError, ValueError, OverflowError) as error:
