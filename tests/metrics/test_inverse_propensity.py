@@ -82,3 +82,8 @@ def test_bad_input_is_named(
 def test_weights_that_cannot_be_used_are_named(q: list[float], message: str) -> None:
     with pytest.raises(DataError, match=message):
         psp_at_k(csr_array([[1, 0]]), [[0]], q, 1)
+
+
+def test_weights_are_numbers() -> None:
+    with pytest.raises(ParameterError, match="inverse_propensities: expected numbers"):
+        psp_at_k(csr_array([[1, 0]]), [[0]], ["rare", "frequent"], 1)

@@ -93,6 +93,13 @@ def test_a_ranking_is_read_as_a_set() -> None:
     assert metrics.f_measure(Y, np.array([[-1], [-1]])) == 0.0
 
 
+def test_sets_of_different_sizes_need_placeholders() -> None:
+    with pytest.raises(DataError, match="Y_pred: rows of different lengths; fill missing places"):
+        metrics.set_metrics(csr_array([[1, 0], [1, 1]]), [[0], [0, 1]])
+    with pytest.raises(DataError, match="Y_pred has 1 rows: expected 2"):
+        metrics.set_metrics(csr_array([[1, 0], [1, 1]]), [[0]])
+
+
 def test_scores_are_not_taken_for_sets() -> None:
     with pytest.raises(DataError, match=r"Y_pred, row 0, column 1: 0.5, expected 0 or 1"):
         metrics.f_measure(csr_array([[1, 0]]), csr_array([[0, 0.5]]))

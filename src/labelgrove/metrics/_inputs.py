@@ -160,7 +160,7 @@ def as_ranking(prediction: Any, shape: tuple[int, int], k: int) -> IntArray:
         if scores.shape != shape:
             raise DataError(f"prediction has shape {scores.shape}: expected {shape}, as Y_true has")
         return top_columns(scores, k)
-    return _check_ranking(prediction, shape, k)
+    return _check_ranking(prediction, shape, k, "prediction")
 
 
 def top_columns(scores: csr_array, k: int) -> IntArray:
@@ -183,30 +183,29 @@ def top_columns(scores: csr_array, k: int) -> IntArray:
     return top
 
 
-def _check_ranking(prediction: Any, shape: tuple[int, int], k: int) -> IntArray:
+def _check_ranking(prediction: Any, shape: tuple[int, int], k: int | None, name: str) -> IntArray:
+    """Return the first `k` places of a ranking, or all of them, after checking it."""
     try:
         ids = np.asarray(prediction)
     except ValueError:
-        raise DataError(
-            "prediction: rows of different lengths; fill missing places with -1"
-        ) from None
+        raise DataError(f"{name}: rows of different lengths; fill missing places with -1") from None
     if ids.ndim != 2 or ids.dtype.kind not in "iu":
         raise DataError(
-            f"prediction is an array of shape {ids.shape} and type {ids.dtype}: expected integer "
+            f"{name} is an array of shape {ids.shape} and type {ids.dtype}: expected integer "
             "label ids of shape (n_rows, k), or scores as a SciPy sparse matrix"
         )
     if ids.shape[0] != shape[0]:
-        raise DataError(f"prediction has {ids.shape[0]} rows: expected {shape[0]}, as Y_true has")
-    if ids.shape[1] < k:
+        raise DataError(f"{name} has {ids.shape[0]} rows: expected {shape[0]}, as Y_true has")
+    if k is not None and ids.shape[1] < k:
         raise DataError(
-            f"prediction has {ids.shape[1]} places per row: expected at least k={k}; "
+            f"{name} has {ids.shape[1]} places per row: expected at least k={k}; "
             "fill missing places with -1"
         )
     outside = (ids < MISSING) | (ids >= shape[1])
     if outside.any():
         row, place = np.unravel_index(int(np.argmax(outside)), ids.shape)
         raise DataError(
-            f"prediction, row {row}, place {place}: label id {ids[row, place]} found where an id "
+            f"{name}, row {row}, place {place}: label id {ids[row, place]} found where an id "
             f"below {shape[1]}, or -1, was expected"
         )
     ids = ids[:, :k].astype(np.int64)
@@ -214,7 +213,7 @@ def _check_ranking(prediction: Any, shape: tuple[int, int], k: int) -> IntArray:
     repeated = (in_order[:, 1:] == in_order[:, :-1]) & (in_order[:, 1:] != MISSING)
     if repeated.any():
         row, place = np.unravel_index(int(np.argmax(repeated)), repeated.shape)
-        raise DataError(f"prediction, row {row}: label id {in_order[row, place]} occurs twice")
+        raise DataError(f"{name}, row {row}: label id {in_order[row, place]} occurs twice")
     return ids
 
 
@@ -225,9 +224,7 @@ def as_sets(prediction: Any, shape: tuple[int, int]) -> csr_array:
         if predicted.shape != shape:
             raise DataError(f"Y_pred has shape {predicted.shape}: expected {shape}, as Y_true has")
         return predicted
-    ids = np.asarray(prediction)
-    width = ids.shape[1] if ids.ndim == 2 else 1
-    return ranking_indicator(as_ranking(ids, shape, width), shape[1])
+    return ranking_indicator(_check_ranking(prediction, shape, None, "Y_pred"), shape[1])
 
 
 def ranking_indicator(ids: IntArray, n_labels: int) -> csr_array:

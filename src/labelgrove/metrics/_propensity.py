@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, issparse
 
 from labelgrove._errors import DataError, ParameterError
-from labelgrove._parameters import finite, integer
+from labelgrove._parameters import finite, integer, numbers
 from labelgrove.metrics._inputs import MISSING, label_counts, top_columns
 from labelgrove.metrics._ranking import RankedHits, discounts, ideal_gain, match
 from labelgrove.metrics._score import (
@@ -108,7 +108,7 @@ def weigh(hits: RankedHits, inverse_propensities: npt.ArrayLike) -> Gains:
 
 
 def _check_weights(inverse_propensities: npt.ArrayLike, n_labels: int) -> FloatArray:
-    q = np.asarray(inverse_propensities, dtype=np.float64)
+    q = numbers("inverse_propensities", inverse_propensities)
     if q.shape != (n_labels,):
         raise DataError(f"inverse_propensities has shape {q.shape}: expected ({n_labels},)")
     good = np.isfinite(q) & (q > 0)
