@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from labelgrove._errors import DataError, ParameterError
-from labelgrove._parameters import integer
-from labelgrove.metrics._score import Finish, FloatArray, Interval, Score, estimate, mean_of
+from labelgrove._parameters import integer, real
+from labelgrove.metrics._score import Interval, Score, estimate, mean_of
 
 
 def accuracy(y_true: Any, y_pred: Any, *, interval: Interval = None) -> Score:
@@ -88,8 +88,13 @@ def entropy_reduction(
     true, predicted = _label_pairs(y_true, y_pred)
     answer = Counter(true).most_common(1)[0][0] if constant is None else constant
     right = np.array([a == b for a, b in zip(true, predicted, strict=True)], dtype=np.float64)
-    constant_right = np.array([a == answer for a in true], dtype=np.float64)
-    return estimate(_bits_gained(right, constant_right), right.size, interval)
+    accuracy_of = mean_of(right)
+    constant_accuracy_of = mean_of(np.array([a == answer for a in true], dtype=np.float64))
+    return estimate(
+        lambda weight: log2_ratio(accuracy_of(weight), constant_accuracy_of(weight)),
+        right.size,
+        interval,
+    )
 
 
 def binomial_margin(share: float, n: int, *, level: float = 0.95) -> float:
@@ -119,17 +124,11 @@ def binomial_margin(share: float, n: int, *, level: float = 0.95) -> float:
     >>> f"16.50 ± {100 * binomial_margin(0.165, 10_800):.2f}"
     '16.50 ± 0.70'
     """
-    if not 0 <= share <= 1:
-        raise ParameterError(f"share={share!r}: expected a number from 0 to 1")
+    share = real("share", share, 0.0, 1.0)
     if not 0 < level < 1:
         raise ParameterError(f"level={level!r}: expected a number between 0 and 1")
     quantile = NormalDist().inv_cdf((1 + level) / 2)
     return quantile * math.sqrt(share * (1 - share) / integer("n", n, 1))
-
-
-def _bits_gained(right: FloatArray, constant_right: FloatArray) -> Finish:
-    accuracy_of, constant_accuracy_of = mean_of(right), mean_of(constant_right)
-    return lambda weight: log2_ratio(accuracy_of(weight), constant_accuracy_of(weight))
 
 
 def log2_ratio(above: float, below: float) -> float:
