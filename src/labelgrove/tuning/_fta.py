@@ -78,6 +78,7 @@ class FTA(ThresholdSearch):
 
     def _begin(self) -> None:
         self._candidates = _check_candidates(self._given, self._upper)
+        self._least = float(self._candidates[0])
         # Column k counts pairs that reach exactly k candidates. "instance" keeps only the sum of
         # the rows' F-measures.
         groups = {"macro": self.n_labels, "micro": 1, "instance": 0}[self._average]
@@ -85,9 +86,6 @@ class FTA(ThresholdSearch):
         self._predicted = np.zeros_like(self._hits)
         self._positives = np.zeros(groups, np.int64)
         self._row_sums = np.zeros(len(self._candidates))
-
-    def _least(self) -> float:
-        return float(self._candidates[0])
 
     def _take(self, pairs: Pairs) -> None:
         reached = np.searchsorted(self._candidates, pairs.score, "right")

@@ -25,6 +25,9 @@ class ThresholdSearch(ABC):
 
     common_by_default: bool
 
+    _least = 0.0
+    """The smallest threshold that can be chosen, before clipping to the bounds."""
+
     def __init__(
         self,
         n_labels: int,
@@ -56,7 +59,7 @@ class ThresholdSearch(ABC):
         -------
         ndarray of float64, shape (n_labels,)
         """
-        least = clip(self._least(), self._lower, self._upper)
+        least = clip(self._least, self._lower, self._upper)
         return np.broadcast_to(least, (self.n_labels,)).copy()
 
     def update(self, Y: Any, scores: Any) -> Self:
@@ -92,10 +95,6 @@ class ThresholdSearch(ABC):
     @abstractmethod
     def _begin(self) -> None:
         """Prepare the state; all other parameters have been set."""
-
-    @abstractmethod
-    def _least(self) -> float:
-        """Return the smallest threshold that can be chosen, before clipping to the bounds."""
 
     @abstractmethod
     def _take(self, pairs: Pairs) -> None:

@@ -55,9 +55,6 @@ class STO(ThresholdSearch):
         self._kept: list[_Scored] = []
         self._positives: list[IntArray] = []
 
-    def _least(self) -> float:
-        return 0.0
-
     def _take(self, pairs: Pairs) -> None:
         row = pairs.row + self._rows
         group = {"macro": pairs.label, "micro": np.zeros_like(row), "instance": row}[self._average]
