@@ -12,12 +12,11 @@ thresholds from ``finish``.
 
 from labelgrove.tuning._auto import tune_auto
 from labelgrove.tuning._bounds import label_priors, lower_bounds
-from labelgrove.tuning._cross_fitting import cross_fitted
 from labelgrove.tuning._figures import SetFigures, set_figures
 from labelgrove.tuning._fta import FTA
 from labelgrove.tuning._ofo import OFO
 from labelgrove.tuning._sto import STO
-from labelgrove.tuning._thresholds import Thresholds
+from labelgrove.tuning._thresholds import Thresholds, cross_fitted
 from labelgrove.tuning._tune import tune_fta, tune_ofo, tune_sto
 
 __all__ = [

@@ -22,10 +22,10 @@ from labelgrove._errors import DataError, ParameterError
 from labelgrove._parameters import real
 from labelgrove.tuning._borrowing import INDEX, Bands, Counts, Curves, IndexArray, Setting
 from labelgrove.tuning._bounds import UPPER, check_upper
-from labelgrove.tuning._figures import FOLDS, SetFigures, fold_of
+from labelgrove.tuning._figures import SetFigures
 from labelgrove.tuning._measure import Average, check_average, check_zero_division, reaching
 from labelgrove.tuning._pairs import FloatArray, IntArray, grouped, read_pairs
-from labelgrove.tuning._thresholds import Thresholds, as_default
+from labelgrove.tuning._thresholds import FOLDS, Thresholds, as_default
 
 LEAST = 0.01
 """The default smallest threshold: kappa = 1/c of the paper, with c = 100."""
@@ -232,7 +232,8 @@ class _Reached:
     """
 
     def __init__(self, Y: Any, scores: Any, candidates: FloatArray, zero: float) -> None:
-        runs, *self.shape = read_pairs(Y, scores)
+        runs, n_rows, n_labels = read_pairs(Y, scores)
+        self.shape = n_rows, n_labels
         self.candidates = candidates
         self._zero = zero
         dtypes = np.int32, np.int32, INDEX, np.bool_
@@ -243,16 +244,16 @@ class _Reached:
             columns = pairs.row, pairs.label, reached, pairs.truth
             parts.append(tuple(c[kept].astype(t) for c, t in zip(columns, dtypes, strict=True)))
         row, label, reached, truth = (np.concatenate(part) for part in zip(*parts, strict=True))
-        order, ends = grouped(label, self.shape[1])
+        order, ends = grouped(label, n_labels)
         self._row, self._label = row[order], label[order]
         self._reached, self._truth = reached[order], truth[order]
         self._true = self._row[self._truth], self._label[self._truth]
-        self.positives = np.bincount(self._true[1], minlength=self.shape[1])
+        self.positives = np.bincount(self._true[1], minlength=n_labels)
         counts = np.diff(ends)
         self.labels = np.flatnonzero(counts)
         self._known = np.repeat(np.arange(len(self.labels), dtype=np.int32), counts[self.labels])
         self._ends = np.append(ends[self.labels], len(row))
-        self._fold = fold_of(self.shape[0]).astype(INDEX)[self._row]
+        self._fold = (self._row % FOLDS).astype(INDEX)
 
     def figures(self, least: int | IndexArray) -> SetFigures:
         """Measure the predictions if a pair must reach more than `least` candidates."""
@@ -260,8 +261,7 @@ class _Reached:
         hit = predicted[self._truth]
         found = self._row[predicted], self._label[predicted]
         hits = self._true[0][hit], self._true[1][hit]
-        shape = self.shape[0], self.shape[1]
-        return SetFigures.of_pairs(self._true, found, hits, shape, self._zero)
+        return SetFigures.of_pairs(self._true, found, hits, self.shape, self._zero)
 
     def best_single(self, goal: Goal) -> tuple[int, SetFigures]:
         """Return the best candidate for all labels, the highest in a tie, and its figures."""

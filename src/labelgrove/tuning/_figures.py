@@ -10,8 +10,6 @@ import numpy as np
 from labelgrove.tuning._measure import f_from_counts
 from labelgrove.tuning._pairs import IntArray, read_indicator
 
-FOLDS = 5
-
 
 @dataclass(frozen=True)
 class SetFigures:
@@ -109,8 +107,3 @@ def set_figures(Y: Any, predicted: Any, zero_division: float = 0.0) -> SetFigure
     both = np.isin(true[0] * n_labels + true[1], found[0] * n_labels + found[1])
     shape = (len(ends) - 1, n_labels)
     return SetFigures.of_pairs(true, found, (true[0][both], true[1][both]), shape, zero_division)
-
-
-def fold_of(n_rows: int) -> IntArray:
-    """Return the fold that holds out each row; folds take turns, so nothing is random."""
-    return np.arange(n_rows, dtype=np.int64) % FOLDS
