@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from scipy.sparse import csr_array, issparse
 from sklearn.exceptions import NotFittedError
 
 from labelgrove._errors import DataError
 from labelgrove._parameters import integer
+from labelgrove._targets import parse_targets
+from labelgrove._validation import n_rows_of
 from labelgrove.evaluation._course import (
     ProgressiveResult,
     ProgressPoint,
@@ -18,7 +21,6 @@ from labelgrove.evaluation._course import (
     as_result,
 )
 from labelgrove.evaluation._observed import Predictor
-from labelgrove.evaluation._stream import examples_of
 
 
 class Learner(Predictor, Protocol):
@@ -131,8 +133,8 @@ def iter_progressive(
     record = StreamRecord(places=integer("k", k, 1), window=integer("window", window, 1))
     step = None if every is None else integer("every", every, 1)
     shown = 0
-    for example in examples_of(stream):
-        _predict_then_learn(clf, example.X, example.Y, example.labels, record)
+    for example in _examples_of(stream):
+        _predict_then_learn(clf, example, record)
         n = record.examples
         if n & (n - 1) == 0 or (step is not None and n % step == 0):
             shown = n
@@ -143,19 +145,78 @@ def iter_progressive(
         yield record.point()
 
 
-def _predict_then_learn(
-    clf: Learner, X: Any, Y: Any, labels: Collection[Hashable], record: StreamRecord
-) -> None:
+def _predict_then_learn(clf: Learner, example: _Example, record: StreamRecord) -> None:
     """Let a model predict an example, then learn it, and record how well it did."""
     start = perf_counter()
     try:
-        names, scores, *_ = clf.predict_topk(X, k=record.places)
+        names, scores, *_ = clf.predict_topk(example.X, k=record.places)
     except NotFittedError:
         if record.n_labels > 0:  # the model has learnt from labels, so this is a real error
             raise
         names, scores = np.empty((1, 0)), np.empty((1, 0))
-    clf.partial_fit(X, Y)
+    clf.partial_fit(example.X, example.Y)
     seconds = perf_counter() - start
     found = zip(np.asarray(names)[0].tolist(), np.asarray(scores, np.float64)[0], strict=True)
     predicted = [label for label, score in found if not np.isnan(score)]
-    record.add([labels], [predicted], seconds=seconds)
+    record.add([example.labels], [predicted], seconds=seconds)
+
+
+class _Example(NamedTuple):
+    """One example: X and Y as a model's methods accept them, and the list of its labels."""
+
+    X: Any
+    Y: Any
+    labels: list[Any]
+
+
+def _examples_of(stream: Any) -> Iterator[_Example]:
+    """Yield the examples of a pair (X, Y) or of an iterable of pairs (x, labels)."""
+    if isinstance(stream, tuple) and len(stream) == 2 and not isinstance(stream[0], tuple):
+        return _rows_of_arrays(*stream)
+    if not isinstance(stream, Iterable):
+        raise DataError(
+            f"stream is a {type(stream).__name__}: expected a pair (X, Y) or an iterable of pairs"
+        )
+    return _pairs(stream)
+
+
+def _rows_of_arrays(X: Any, Y: Any) -> Iterator[_Example]:
+    targets = parse_targets(Y, n_rows_of(X))
+    X = csr_array(X) if issparse(X) else X
+    Y = csr_array(Y) if issparse(Y) else Y  # a format that can be sliced by row
+    for i in range(targets.n_rows):
+        yield _Example(X[i : i + 1], Y[i : i + 1], targets.row(i))
+
+
+def _pairs(stream: Iterable[Any]) -> Iterator[_Example]:
+    expected = None
+    for i, pair in enumerate(stream):
+        try:
+            x, labels = pair
+        except (TypeError, ValueError):
+            raise DataError(f"stream, example {i}: expected a pair (x, labels)") from None
+        try:
+            targets = parse_targets([labels])
+        except DataError as failure:
+            why = str(failure).removeprefix("Y, row 0: ")
+            raise DataError(f"stream, example {i}: {why}") from None
+        expected = targets.kind if expected is None else expected
+        if targets.kind != expected:
+            raise DataError(
+                f"stream, example {i}: single labels and collections of labels are mixed; "
+                "expected one or the other throughout"
+            )
+        row = targets.row(0)
+        yield _Example(_one_row(x, i), row if expected == "multiclass" else [row], row)
+
+
+def _one_row(x: Any, i: int) -> Any:
+    """Return a single example's features as a batch of one row."""
+    if isinstance(x, Mapping | str):
+        return [x]
+    row = x if issparse(x) else np.asarray(x)
+    if row.ndim == 1:
+        row = row.reshape((1, -1))
+    if row.ndim != 2 or row.shape[0] != 1:
+        raise DataError(f"stream, example {i}: x of shape {row.shape} found, expected a single row")
+    return row
