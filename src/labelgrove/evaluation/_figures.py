@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from labelgrove._errors import DataError
-from labelgrove.evaluation._observed import FloatArray, Observed
+from labelgrove.evaluation._observed import Observed
 from labelgrove.metrics import (
     accuracy,
     binomial_margin,
@@ -20,7 +20,7 @@ from labelgrove.metrics import (
     ranking_metrics,
 )
 from labelgrove.metrics._propensity import FEWEST_EXAMPLES
-from labelgrove.metrics._score import Finish, Interval, estimate, mean_of
+from labelgrove.metrics._score import Finish, FloatArray, Interval, estimate, mean_of
 from labelgrove.metrics._sets import AVERAGES
 from labelgrove.metrics._summary import set_finishes
 

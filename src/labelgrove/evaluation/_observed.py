@@ -18,8 +18,7 @@ from labelgrove._sparse import without
 from labelgrove._targets import parse_targets
 from labelgrove._validation import n_rows_of
 from labelgrove.metrics._inputs import MISSING, IntArray
-
-FloatArray = npt.NDArray[np.float64]
+from labelgrove.metrics._score import FloatArray
 
 
 class Predictor(Protocol):

@@ -15,15 +15,13 @@ from labelgrove._errors import DataError, ParameterError
 from labelgrove._parameters import integer, seed_from
 from labelgrove.evaluation._observed import observe
 from labelgrove.metrics._ranking import discounts, ideal_gain, match
-from labelgrove.metrics._score import divide
+from labelgrove.metrics._score import FloatArray, divide
 
 _FOLDS = 3
 _PLACES = 5
 _FIRST = 1000
 _CLEARLY = 3.0
 """Number of standard errors behind the best at which a model may drop out."""
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -137,7 +135,7 @@ def race(
         size = min(2 * size, len(order))
 
 
-def _gains(model: Any, X: Any, Y: Any, rows: npt.NDArray[np.int64]) -> Floats:
+def _gains(model: Any, X: Any, Y: Any, rows: npt.NDArray[np.int64]) -> FloatArray:
     """Return the cross-validated nDCG of every row."""
     part = np.arange(len(rows)) % _FOLDS
     gains = np.empty(len(rows))
@@ -152,7 +150,9 @@ def _gains(model: Any, X: Any, Y: Any, rows: npt.NDArray[np.int64]) -> Floats:
     return gains
 
 
-def _standings(gains: Mapping[str, Floats], before: Mapping[str, float]) -> tuple[Standing, ...]:
+def _standings(
+    gains: Mapping[str, FloatArray], before: Mapping[str, float]
+) -> tuple[Standing, ...]:
     best = max(gains.values(), key=lambda one: float(one.mean()))
     found = []
     for name, own in gains.items():

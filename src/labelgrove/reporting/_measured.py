@@ -14,7 +14,6 @@ from scipy.sparse import csr_array
 from labelgrove._validation import n_rows_of
 from labelgrove.evaluation._figures import Training, figures
 from labelgrove.evaluation._observed import (
-    FloatArray,
     Observed,
     as_columns,
     most_excluded,
@@ -23,7 +22,7 @@ from labelgrove.evaluation._observed import (
 )
 from labelgrove.metrics import expected_calibration_error
 from labelgrove.metrics._inputs import IntArray, keep_entries
-from labelgrove.metrics._score import Interval
+from labelgrove.metrics._score import FloatArray, Interval
 
 PLACES = (1, 3, 5)
 """Values of k for P@k and the like."""

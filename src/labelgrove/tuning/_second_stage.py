@@ -14,8 +14,7 @@ import numpy.typing as npt
 from labelgrove import _core
 from labelgrove._errors import ParameterError
 from labelgrove._parameters import real
-
-FloatArray = npt.NDArray[np.float64]
+from labelgrove.tuning._pairs import FloatArray
 
 _WORDS = {"head": 0.0, "tail": 1.0}
 
