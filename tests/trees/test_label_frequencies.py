@@ -89,7 +89,7 @@ def test_fractions_of_contexts_do_as_well() -> None:
         ({"softness": 1.5}, "softness=1.5: expected a number from 0 to 1"),
         ({"method": "greedy", "softness": 0.5}, "softness=0.5: expected 0 with method='greedy'"),
         ({"context_frequencies": [1]}, "context_frequencies: expected one number for each of 2"),
-        ({"context_frequencies": [1, "x"]}, "context_frequencies: expected one number"),
+        ({"context_frequencies": [1, "x"]}, "context_frequencies: expected numbers"),
         ({"context_frequencies": [1, -2]}, "found -2.0 for example 1; expected a finite number"),
     ],
 )

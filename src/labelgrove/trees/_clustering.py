@@ -281,10 +281,7 @@ def clustering_frequencies(frequencies: Any, n_labels: int, name: str) -> Freque
         As for `as_frequencies`, they are a mapping, or their number is not `n_labels`.
     """
     refuse_mapping(frequencies, name)
-    try:
-        _, values = as_frequencies(frequencies, None)
-    except ParameterError as error:
-        raise ParameterError(f"{name}{str(error).removeprefix('frequencies')}") from None
+    _, values = as_frequencies(frequencies, None, name)
     if values.size != n_labels:
         raise ParameterError(
             f"{name}: there are {values.size} for {n_labels} embeddings; expected one for each"

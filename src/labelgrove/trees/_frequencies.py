@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from labelgrove._errors import ParameterError
 from labelgrove._names import Names, as_names, as_vector, place_in_list
-from labelgrove._parameters import choice, real
+from labelgrove._parameters import choice, numbers, real
 from labelgrove.trees._embeddings import as_indicator
 
 Frequencies = npt.NDArray[np.float64]
@@ -33,7 +33,7 @@ def as_labels(labels: Iterable[Any]) -> Names:
 
 
 def as_frequencies(
-    frequencies: Any, labels: Sequence[Any] | Names | None
+    frequencies: Any, labels: Sequence[Any] | Names | None, name: str = "frequencies"
 ) -> tuple[Names, Frequencies]:
     """Return labels and the frequency of each.
 
@@ -43,6 +43,8 @@ def as_frequencies(
         Frequency of each label, in any unit.
     labels : sequence of str or int, optional
         The labels of a sequence of frequencies; 0, 1, 2... if not given.
+    name : str
+        Name of the parameter for errors.
 
     Raises
     ------
@@ -55,25 +57,25 @@ def as_frequencies(
     if isinstance(frequencies, Mapping):
         if labels is not None:
             raise ParameterError("labels: expected None if frequencies are a mapping from labels")
-        names, values = as_labels(frequencies.keys()), _numbers(list(frequencies.values()))
+        names, values = as_labels(frequencies.keys()), _numbers(list(frequencies.values()), name)
     else:
-        values = _numbers(frequencies)
+        values = _numbers(frequencies, name)
         names = np.arange(values.size) if labels is None else as_labels(labels)
     if names.size != values.size:
         raise ParameterError(
-            f"frequencies: there are {values.size} for {names.size} labels; expected one for each"
+            f"{name}: there are {values.size} for {names.size} labels; expected one for each"
         )
     good = (values >= 0) & (values < np.inf)
     if not good.all():
         wrong = int(np.argmin(good))
         raise ParameterError(
-            f"frequencies: the frequency of label {names[wrong : wrong + 1].tolist()[0]!r} is "
+            f"{name}: the frequency of label {names[wrong : wrong + 1].tolist()[0]!r} is "
             f"{values[wrong]}; expected a finite number that is not negative"
         )
     with np.errstate(over="ignore"):
         total = values.sum()
     if total > np.finfo(np.float64).max / max(values.size, 1):
-        raise ParameterError(f"frequencies: they sum to {total}, too large to compute with")
+        raise ParameterError(f"{name}: they sum to {total}, too large to compute with")
     return names, values
 
 
@@ -173,14 +175,14 @@ def fano_frequencies(
     return first + part * (frequencies - first) if part < 1 else frequencies
 
 
-def _numbers(values: Any) -> Frequencies:
+def _numbers(values: Any, name: str) -> Frequencies:
     try:
         array = np.asarray(values)
     except ValueError:  # rows of different lengths
         array = np.empty((0, 0))
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iuf"):
         raise ParameterError(
-            "frequencies: expected a mapping from labels to numbers or a flat sequence of numbers"
+            f"{name}: expected a mapping from labels to numbers or a flat sequence of numbers"
         )
     return array.astype(np.float64)
 
@@ -188,10 +190,7 @@ def _numbers(values: Any) -> Frequencies:
 def _contexts(frequencies: Any, n: int) -> Frequencies:
     if frequencies is None:
         return np.ones(n)
-    try:
-        p = np.asarray(frequencies, np.float64)
-    except (TypeError, ValueError):
-        p = np.empty((0, 0))
+    p = numbers("context_frequencies", frequencies)
     if p.shape != (n,):
         raise ParameterError(f"context_frequencies: expected one number for each of {n} examples")
     good = (p >= 0) & (p < np.inf)
