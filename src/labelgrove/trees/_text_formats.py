@@ -6,6 +6,7 @@ Readers check the form of the text; `LabelTree` checks that the nodes form a tre
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
@@ -16,7 +17,8 @@ FORMAT: Final = "labelgrove-tree"
 VERSION: Final = 1
 KEYS: Final = ("format", "version", "parents", "labels")
 
-_DIGITS = 18  # numbers of this length always fit into 64 bits
+_LABEL_TYPES = {int, str, type(None)}
+_NODE = re.compile(r"[0-9]{1,18}")  # numbers of this length always fit into 64 bits
 
 
 def write_json(parents: Nodes, labels: Mapping[int, Any]) -> str:
@@ -66,23 +68,21 @@ def _check(parents: Any, labels: Any) -> None:
     for key, values in (("parents", parents), ("labels", labels)):
         if not isinstance(values, list):
             raise DataError(f"tree as JSON: {key} are {_shown(values)}; expected a list")
-    if set(map(type, parents)) - {int}:
-        node = next(v for v, parent in enumerate(parents) if type(parent) is not int)
-        raise DataError(
-            f"tree as JSON: parent of node {node} is {_shown(parents[node])}; expected an integer"
-        )
     if len(parents) != len(labels):
         raise DataError(
             f"tree as JSON: there are {len(parents)} parents and {len(labels)} labels; expected "
             "one of each for every node"
         )
-    if set(map(type, labels)) - {int, str, type(None)}:
-        known = (int, str, type(None))
-        node = next(v for v, name in enumerate(labels) if type(name) not in known)
-        raise DataError(
-            f"tree as JSON: label of node {node} is {_shown(labels[node])}; expected a string, an "
-            "integer or null"
-        )
+    for node, (parent, label) in enumerate(zip(parents, labels, strict=True)):
+        if type(parent) is not int:
+            raise DataError(
+                f"tree as JSON: parent of node {node} is {_shown(parent)}; expected an integer"
+            )
+        if type(label) not in _LABEL_TYPES:
+            raise DataError(
+                f"tree as JSON: label of node {node} is {_shown(label)}; expected a string, an "
+                "integer or null"
+            )
 
 
 def _shown(value: Any) -> str:
@@ -149,19 +149,10 @@ def _fields(line: str, number: int) -> tuple[int, int, str | None]:
     fields = line.rstrip("\r").split("\t", 2)
     if len(fields) < 2:
         raise _error(number, f"found {line!r:.80}; expected a parent, a tab and a node")
-    parent, node = (
-        _node(field, number, least) for field, least in zip(fields, (-1, 0), strict=False)
-    )
-    return parent, node, fields[2] if len(fields) > 2 else None
-
-
-def _node(field: str, number: int, least: int) -> int:
-    digits = field.removeprefix("-")
-    if not (
-        digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS and int(field) >= least
-    ):
-        raise _error(number, f"found {field!r:.80}; expected the number of a node")
-    return int(field)
+    for place, field in enumerate(fields[:2]):
+        if not _NODE.fullmatch(field) and (place, field) != (0, "-1"):
+            raise _error(number, f"found {field!r:.80}; expected the number of a node")
+    return int(fields[0]), int(fields[1]), fields[2] if len(fields) > 2 else None
 
 
 def _label(field: str, number: int) -> str | int:
