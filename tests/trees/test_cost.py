@@ -146,10 +146,11 @@ def test_wrong_parameters_are_named(given_: dict[str, Any], message: str) -> Non
 @pytest.mark.parametrize(
     ("arguments", "labels", "message"),
     [
-        (([1, 1],), ["a", "c"], "labels: 'c' is not in the tree; expected its labels only"),
+        (([1, 1],), ["a", "c"], "label 'c' is not in the tree; expected its labels only"),
         (([0, 0],), ["a", "b"], "frequencies: all are 0; expected one above 0"),
         (([[1, 1]],), ["a"], "labels: there are 1 for 2 columns; expected one for each"),
-        (([1, 1],), None, "labels: 0 is not in the tree"),
+        (([1, 1],), None, "label 0 is not in the tree"),
+        (([1, 1],), ["a", "a"], "labels: one label occurs twice; expected each once"),
     ],
 )
 def test_wrong_searches_are_named(arguments: tuple[Any, ...], labels: Any, message: str) -> None:

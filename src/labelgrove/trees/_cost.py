@@ -18,6 +18,7 @@ from labelgrove.trees._clustering import Clustering, refuse_mapping
 from labelgrove.trees._embeddings import as_indicator
 from labelgrove.trees._frequencies import Frequencies, as_frequencies, as_labels
 from labelgrove.trees._label_tree import LabelTree
+from labelgrove.trees._structure import places_of_labels
 
 BLOCK_COST = 128.0
 """Cost of opening a block, measured in classifiers: docs/decisions/cost-tree.md."""
@@ -78,8 +79,8 @@ def search_cost(
     Raises
     ------
     ParameterError
-        `block_cost` is negative, a label is not in the tree, or the frequencies are negative, not
-        finite, not one for each label, or all zero.
+        `block_cost` is negative, a label is not in the tree or given twice, or the frequencies are
+        negative, not finite, not one for each label, or all zero.
     DataError
         The matrix holds anything but 0 and 1.
 
@@ -97,20 +98,14 @@ def search_cost(
     total = wanted.total
     if total <= 0:
         raise ParameterError("frequencies: all are 0; expected one above 0")
-    leaf_of = {name: leaf for leaf, name in enumerate(tree.leaf_labels.tolist())}
-    plain = names.tolist()
-    leaves = [leaf_of.get(name, -1) for name in plain]
-    if min(leaves) < 0:
-        raise ParameterError(
-            f"labels: {plain[leaves.index(-1)]!r} is not in the tree; expected its labels only"
-        )
+    leaves = places_of_labels(names, tree.leaf_labels)
     order = np.argsort(tree.depths, kind="stable")  # the core requires parents before children
     place = np.empty_like(order)
     place[order] = np.arange(order.size)
     parents = np.append(-1, place[tree.parents[order[1:]]])
     below = np.flatnonzero(np.isin(order, tree.leaves))
     ids = np.searchsorted(tree.leaves, order[below]).astype(np.uint32)
-    visits = wanted.visits(parents, ids, np.array(leaves, np.uint32))
+    visits = wanted.visits(parents, ids, leaves.astype(np.uint32))
     arity = np.bincount(parents[1:], minlength=parents.size)
     blocks = float(visits[arity > 0].sum()) / total
     classifiers = float(visits @ arity) / total

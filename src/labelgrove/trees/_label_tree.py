@@ -13,7 +13,7 @@ import numpy.typing as npt
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._names import Names, as_names, as_vector, check_savable
 from labelgrove._parameters import integer
-from labelgrove.trees._frequencies import as_labels
+from labelgrove.trees._frequencies import as_frequencies, as_labels
 from labelgrove.trees._graphs import read_networkx, write_dot, write_networkx
 from labelgrove.trees._plot import plot_tree
 from labelgrove.trees._structure import (
@@ -23,8 +23,8 @@ from labelgrove.trees._structure import (
     as_parents,
     children_of,
     depths_of,
-    expected_depth,
     leaves_of,
+    places_of_labels,
     statistics_of,
 )
 from labelgrove.trees._text_formats import (
@@ -202,7 +202,12 @@ class LabelTree:
         >>> tree.expected_depth({"fish": 2, "cat": 1, "dog": 1})
         1.5
         """
-        return expected_depth(self._depths[self._leaves], self._names, frequencies, labels)
+        names, values = as_frequencies(frequencies, labels)
+        places = places_of_labels(names, self._names)
+        total = values.sum()
+        if total == 0:
+            raise ParameterError("frequencies: all are 0; expected one above 0")
+        return float(values @ self._depths[self._leaves[places]] / total)
 
     def statistics(
         self, frequencies: Any = None, labels: Sequence[Any] | Names | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,6 @@ import numpy.typing as npt
 
 from labelgrove._errors import ParameterError
 from labelgrove._names import Names
-from labelgrove.trees._frequencies import as_frequencies
 
 Nodes = npt.NDArray[np.int64]
 
@@ -155,28 +153,25 @@ def statistics_of(parents: Nodes, leaf_depths: Nodes) -> TreeStatistics:
     )
 
 
-def expected_depth(
-    leaf_depths: Nodes,
-    leaf_labels: Names,
-    frequencies: Any,
-    labels: Sequence[Any] | Names | None,
-) -> float:
-    """Return the sum of f_l·depth(l) with f scaled to sum 1; see `LabelTree.expected_depth`."""
-    names, values = as_frequencies(frequencies, labels)
-    depth_of = dict(zip(leaf_labels.tolist(), leaf_depths.tolist(), strict=True))
+def places_of_labels(names: Names, leaf_labels: Names) -> Nodes:
+    """Return the position of each label among those of the leaves, shape (len(names),).
+
+    Raises
+    ------
+    ParameterError
+        A label is not in the tree, or is given twice.
+    """
+    place_of = {name: i for i, name in enumerate(leaf_labels.tolist())}
     plain = names.tolist()
     if len(set(plain)) != len(plain):
         raise ParameterError("labels: one label occurs twice; expected each once")
-    depths = [depth_of.get(name, -1) for name in plain]
-    if min(depths, default=0) < 0:
+    places = np.array([place_of.get(name, -1) for name in plain], np.int64)
+    if places.min(initial=0) < 0:
         raise ParameterError(
-            f"frequencies: label {plain[depths.index(-1)]!r} is not in the tree; expected the "
-            "tree's labels only"
+            f"frequencies: label {plain[np.argmin(places)]!r} is not in the tree; expected its "
+            "labels only"
         )
-    total = values.sum()
-    if total == 0:
-        raise ParameterError("frequencies: all are 0; expected one above 0")
-    return float(values @ np.array(depths, np.float64) / total)
+    return places
 
 
 def _balance(parents: Nodes, arity: Nodes, n_labels: int) -> float:
