@@ -52,8 +52,11 @@ class STO(ThresholdSearch):
     common_by_default = False
 
     def _begin(self) -> None:
-        self._kept: list[_Scored] = []
-        self._positives: list[IntArray] = []
+        # Pairs with a score: the label or row to whose F they contribute, the score, the truth.
+        self._kept: list[tuple[IntArray, FloatArray, BoolArray]] = [
+            (np.empty(0, np.int64), np.empty(0), np.empty(0, np.bool_))
+        ]
+        self._positives = [np.empty(0, np.int64)]
 
     def _take(self, pairs: Pairs) -> None:
         row = pairs.row + self._rows
@@ -62,22 +65,21 @@ class STO(ThresholdSearch):
         there = self._in_reach(pairs)
         # Scores above the upper bound are always predicted, like those equal to it.
         score = np.minimum(pairs.score[there].astype(np.float64), self._upper)
-        self._kept.append(_Scored(group[there], score, pairs.truth[there]))
+        self._kept.append((group[there], score, pairs.truth[there]))
 
     def finish(self) -> Thresholds:
         """Return the best thresholds; ties go to the highest."""
         n_groups = {"macro": self.n_labels, "micro": 1, "instance": self._rows}[self._average]
-        of_groups = np.concatenate([np.empty(0, np.int64), *self._positives])
-        positives = np.bincount(of_groups, minlength=n_groups)
-        scored = _Scored.joined(self._kept)
+        positives = np.bincount(np.concatenate(self._positives), minlength=n_groups)
+        group, score, truth = (np.concatenate(parts) for parts in zip(*self._kept, strict=True))
         nothing = f_from_counts(np.zeros(n_groups), positives, np.zeros(n_groups), self._zero)
-        sweep = scored.falling(n_groups)
+        sweep = _sweep(group, score, truth, n_groups)
         f_of = f_from_counts(sweep.hits, positives[sweep.group], sweep.rank, self._zero)
         if self._common:
             return self._one_for_all(sweep, f_of, nothing)
         values, best = _best_of_each(sweep, f_of, nothing, self._upper)
-        score = float(best.mean()) if n_groups else 0.0
-        return Thresholds(values, as_default(self._upper), "sto", self._average, score)
+        mean = float(best.mean()) if n_groups else 0.0
+        return Thresholds(values, as_default(self._upper), "sto", self._average, mean)
 
     def _one_for_all(self, sweep: _Sweep, f_of: FloatArray, nothing: FloatArray) -> Thresholds:
         """Track the mean F over all groups as the threshold falls from score to score."""
@@ -99,35 +101,6 @@ class STO(ThresholdSearch):
 
 
 @dataclass(frozen=True)
-class _Scored:
-    """Pairs with a score, and the label or row to whose F they contribute."""
-
-    group: IntArray
-    score: FloatArray
-    truth: BoolArray
-
-    @classmethod
-    def joined(cls, parts: list[_Scored]) -> _Scored:
-        return cls(
-            np.concatenate([np.empty(0, np.int64), *(part.group for part in parts)]),
-            np.concatenate([np.empty(0), *(part.score for part in parts)]),
-            np.concatenate([np.empty(0, np.bool_), *(part.truth for part in parts)]),
-        )
-
-    def falling(self, n_groups: int) -> _Sweep:
-        """Sort by group, and by falling score within one."""
-        by_score = np.argsort(-self.score, kind="stable")
-        in_group, starts = grouped(self.group[by_score], n_groups)
-        order = by_score[in_group]
-        group, truth = self.group[order], self.truth[order]
-        begin = starts[group]
-        hits_before = np.concatenate(([0], np.cumsum(truth)))
-        hits = hits_before[1:] - hits_before[begin]
-        rank = np.arange(1, len(group) + 1) - begin
-        return _Sweep(group, self.score[order], hits, rank)
-
-
-@dataclass(frozen=True)
 class _Sweep:
     """Scores, descending within each group, with running counts of pairs (`rank`) and hits."""
 
@@ -135,6 +108,19 @@ class _Sweep:
     score: FloatArray
     hits: IntArray
     rank: IntArray
+
+
+def _sweep(group: IntArray, score: FloatArray, truth: BoolArray, n_groups: int) -> _Sweep:
+    """Sort pairs by group, and by falling score within one."""
+    by_score = np.argsort(-score, kind="stable")
+    in_group, starts = grouped(group[by_score], n_groups)
+    order = by_score[in_group]
+    group, truth = group[order], truth[order]
+    begin = starts[group]
+    hits_before = np.concatenate(([0], np.cumsum(truth)))
+    hits = hits_before[1:] - hits_before[begin]
+    rank = np.arange(1, len(group) + 1) - begin
+    return _Sweep(group, score[order], hits, rank)
 
 
 def _best_of_each(
