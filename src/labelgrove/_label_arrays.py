@@ -21,21 +21,8 @@ MAX_LABELS = 2**31 - 1
 """Ids fit into 32 bits."""
 
 
-def labels_to_arrays(names: Names, active: npt.NDArray[np.bool_]) -> dict[str, Names]:
-    """Return names and states of all ids as arrays for a model file.
-
-    Parameters
-    ----------
-    names : ndarray of object (str) or int64, shape (n,)
-        The name of every id; str must be encodable as UTF-8.
-    active : ndarray of bool, shape (n,)
-        Whether a label is in use.
-    """
-    return {RETIRED: (~active).astype(np.uint8)} | names_to_arrays(names)
-
-
 def names_to_arrays(names: Names) -> dict[str, Names]:
-    """Return names, in order, as arrays for a model file."""
+    """Return names, in order, as arrays for a model file; str must be encodable as UTF-8."""
     if not names.size:
         return {}
     if names.dtype != object:
@@ -49,7 +36,7 @@ def names_to_arrays(names: Names) -> dict[str, Names]:
 def labels_from_arrays(
     arrays: Mapping[str, Names], *, check_only: bool = False
 ) -> tuple[Names, npt.NDArray[np.bool_], dict[Any, int]]:
-    """Return the arguments of `labels_to_arrays`, and the id of every name in use.
+    """Return the name of every id, whether it is in use, and the id of every name in use.
 
     With `check_only` the ids, which take far more memory than the rest, may be omitted.
 

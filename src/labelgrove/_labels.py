@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelgrove._errors import DataError, ParameterError
-from labelgrove._label_arrays import MAX_LABELS, labels_from_arrays, labels_to_arrays
+from labelgrove._label_arrays import MAX_LABELS, RETIRED, labels_from_arrays, names_to_arrays
 from labelgrove._names import (
     UNKNOWN,
     Ids,
@@ -124,7 +124,11 @@ class LabelRegistry:
             A name is invalid, or has another type than earlier names. Nothing is added.
         """
         flat = as_names(as_vector(names), place=place_in_list, classes=True)
-        return self._ids(flat, place_in_list, add)
+        if not add:
+            return self._known_ids(flat, place_in_list)
+        ids, fresh = self._foresee(flat, place_in_list)
+        self.arrive(fresh)
+        return ids
 
     def ids_for(self, Y: Any, *, add: bool = True) -> tuple[npt.NDArray[np.int64], Ids]:
         """Return the ids of every row's labels.
@@ -158,7 +162,7 @@ class LabelRegistry:
             indptr, ids, fresh, _ = self.foresee(targets)
             self.arrive(fresh, targets.n_columns)
             return indptr, ids
-        ids = self._ids(targets.names, targets.place_of, add=False)
+        ids = self._known_ids(targets.names, targets.place_of)
         return targets.indptr, sorted_in_rows(targets.indptr, ids[targets.codes])
 
     def foresee(
@@ -312,7 +316,7 @@ class LabelRegistry:
 
     def to_arrays(self) -> dict[str, Names]:
         """Return the registry as arrays for a model file (docs/format.md, "Labels")."""
-        return labels_to_arrays(self.names, self.active)
+        return {RETIRED: (~self.active).astype(np.uint8)} | names_to_arrays(self.names)
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Names], *, check_only: bool = False) -> LabelRegistry:
@@ -348,25 +352,21 @@ class LabelRegistry:
             )
         return known
 
-    def _ids(self, names: Names, place: Place, add: bool) -> Ids:
-        if not add:
-            self._check_type(names, place)
-            return self._look_up(names.tolist())
-        ids, fresh = self._foresee(names, place)
-        self.arrive(fresh)
-        return ids
+    def _known_ids(self, names: Names, place: Place) -> Ids:
+        """Return the ids of names, -1 if unknown."""
+        self._check_type(names, place)
+        known: Iterable[int] = map(self._index.get, names.tolist(), repeat(UNKNOWN))
+        return np.fromiter(known, np.int32, len(names))
 
     def _foresee(self, names: Names, place: Place) -> tuple[Ids, list[Any]]:
         """Return the ids of names, and the new names in the order of their ids."""
-        self._check_type(names, place)
-        plain = names.tolist()
-        ids = self._look_up(plain)
+        ids = self._known_ids(names, place)
         new = np.flatnonzero(ids == UNKNOWN)
         if not new.size:
             return ids, []
-        arrived = plain if new.size == len(plain) else names[new].tolist()
+        arrived = names[new].tolist()
         fresh = list(dict.fromkeys(arrived))
-        check_new(fresh, lambda name: f"{place(plain.index(name))}: label")
+        check_new(fresh, lambda name: f"{place(names.tolist().index(name))}: label")
         size = self._size + len(fresh)
         if size > MAX_LABELS:
             raise DataError(f"there would be {size} labels: expected at most {MAX_LABELS}")
@@ -376,10 +376,6 @@ class LabelRegistry:
             at = dict(zip(fresh, range(self._size, size), strict=True))
             ids[new] = [at[name] for name in arrived]
         return ids, fresh
-
-    def _look_up(self, plain: list[Any]) -> Ids:
-        known: Iterable[int] = map(self._index.get, plain, repeat(UNKNOWN))
-        return np.fromiter(known, np.int32, len(plain))
 
     def _check_type(self, names: Names, place: Place) -> None:
         if names.size and self._size and names.dtype != self._names.dtype:
