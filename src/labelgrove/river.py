@@ -80,18 +80,6 @@ class _OneByOne:
     def _has_classes(self) -> bool:
         return self._model.__sklearn_is_fitted__() and bool(self._model.n_classes_)
 
-    def _probabilities(self, x: Mapping[Any, Any]) -> dict[int, float]:
-        """Probability of each label seen so far, by number."""
-        if not self._has_classes:
-            return {}
-        row = [_row(x)]
-        numbers, found = self._model.predict_topk(row, self._model.n_classes_)
-        return {
-            number: p
-            for number, p in zip(numbers[0].tolist(), found[0].tolist(), strict=True)
-            if not math.isnan(p)
-        }
-
 
 class Classifier(_OneByOne, base.Classifier):
     """A multi-class classifier for river; new classes and features may appear at any time.
@@ -239,7 +227,14 @@ class MultiLabelClassifier(_OneByOne, base.MultiLabelClassifier):
         ----------
         x : dict of feature to number or string
         """
-        found = self._probabilities(x)
+        found: dict[int, float] = {}
+        if self._has_classes:
+            [numbers], [scores] = self._model.predict_topk([_row(x)], self._model.n_classes_)
+            found = {
+                number: score
+                for number, score in zip(numbers.tolist(), scores.tolist(), strict=True)
+                if not math.isnan(score)
+            }
         return {
             label: {False: 1.0 - found.get(number, 0.0), True: found.get(number, 0.0)}
             for label, number in self._numbers.items()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -208,7 +208,7 @@ def label_changes(Y_true: Any, before: Any, after: Any) -> Discordance:
     result = mcnemar(right_before, right_after)
     adjusted = np.ones(tested.size)
     adjusted[tested] = _adjusted(result.p_value[tested])
-    return Discordance(result.only_before, result.only_after, result.p_value, adjusted)
+    return replace(result, adjusted=adjusted)
 
 
 def _totals(only: Any, overlap: Any) -> tuple[IntArray, IntArray]:
