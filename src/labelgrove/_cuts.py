@@ -12,20 +12,10 @@ Cut = float | npt.NDArray[np.float64]
 
 
 def reaches(scores: npt.ArrayLike, threshold: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-    """Return which scores are at least their threshold.
+    """Return which scores are at least their threshold; the shapes are broadcast.
 
     Scores are 32-bit numbers and thresholds 64-bit ones, and neither is rounded: the score
-    float32(0.7), which is 0.699999988, does not reach 0.7.
-
-    Parameters
-    ----------
-    scores, threshold : array-like
-        Arrays of broadcastable shapes.
-
-    Returns
-    -------
-    ndarray of bool
-        False if a score is NaN.
+    float32(0.7), which is 0.699999988, does not reach 0.7. NaN reaches no threshold.
 
     Examples
     --------
@@ -41,14 +31,6 @@ def least_scores(threshold: npt.ArrayLike) -> npt.NDArray[np.float32]:
     """Return the smallest 32-bit number that reaches each threshold.
 
     With it, code that compares 32-bit numbers, such as the engine, agrees with `reaches`.
-
-    Parameters
-    ----------
-    threshold : array-like
-
-    Returns
-    -------
-    ndarray of float32, of the same shape
 
     Examples
     --------

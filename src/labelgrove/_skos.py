@@ -113,12 +113,7 @@ def read_graph(path: str | PathLike[str], purpose: str) -> tuple[Statements, Any
 
 
 def require_absolute(path: str | PathLike[str], iris: Iterable[str]) -> None:
-    """Refuse a file with relative IRIs and no base for them.
-
-    Raises
-    ------
-    FileFormatError
-    """
+    """Raise a `FileFormatError` for a file with relative IRIs and no base for them."""
     for iri in iris:
         if iri.startswith(_BASE):
             raise FileFormatError(

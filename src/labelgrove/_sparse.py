@@ -83,12 +83,7 @@ def places_of(
 def require_inside(
     rows: npt.NDArray[Any], columns: npt.NDArray[Any], shape: tuple[int, int], what: str
 ) -> None:
-    """Refuse entries outside a matrix of this shape.
-
-    Raises
-    ------
-    DataError
-    """
+    """Raise a `DataError` for entries outside a matrix of this shape."""
     for axis, ids, size in (("row", rows, shape[0]), ("column", columns, shape[1])):
         outside = np.flatnonzero((ids < 0) | (ids >= size))
         if outside.size:

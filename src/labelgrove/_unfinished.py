@@ -103,21 +103,12 @@ class Unfinished:
     def is_of(self, request: Mapping[str, Any]) -> bool:
         """Return whether the folder was left by a call with the same request.
 
-        Parameters
-        ----------
-        request : mapping
-            Everything that determines the output, as JSON values.
+        The request holds everything that determines the output, as JSON values.
         """
         return self._record.is_file() and self._record.read_bytes() == json.dumps(request).encode()
 
     def begin(self, request: Mapping[str, Any]) -> None:
-        """Empty the folder, but keep the complete results of an earlier call with this request.
-
-        Parameters
-        ----------
-        request : mapping
-            As for `is_of`.
-        """
+        """Empty the folder, but keep the complete results of an earlier call with this request."""
         if self.is_of(request):
             self._clear("**/.*")
         else:

@@ -106,13 +106,7 @@ def within_magnitude(rows: Rows) -> Rows:
 
 
 def require_magnitude(rows: Rows) -> None:
-    """Refuse values that are too large to be learnt without scaling.
-
-    Raises
-    ------
-    DataError
-        A value is too large; the message names row and column.
-    """
+    """Refuse values that are too large to be learnt without scaling, and name the first."""
     large = np.flatnonzero(np.abs(rows.values) > MAX_MAGNITUDE)
     if large.size:
         at = int(large[0])

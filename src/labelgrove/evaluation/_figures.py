@@ -93,25 +93,9 @@ def figures(
     zero_division: float = 0.0,
     interval: Interval = None,
 ) -> dict[str, Any]:
-    """Compute the figures of observed predictions.
+    """Compute the figures that `evaluate` describes, which also describes the parameters.
 
-    Parameters
-    ----------
-    observed : Observed
-        With at least as many places as the largest of `ks`.
-    ks : iterable of int
-        Numbers of places.
-    training : Training, optional
-        For the propensities.
-    zero_division : {0, 1, nan}
-        Value for a row without labels in recall, nDCG and instance F1.
-    interval : float or Bootstrap, optional
-        Level of bootstrap intervals, kept in the values' ``interval``.
-
-    Returns
-    -------
-    dict
-        As described for `evaluate`.
+    The rankings observed must have as many places as the largest of `ks`.
     """
     weights = None if training is None else training.weights(observed.labels)
     ranked = ranking_metrics(

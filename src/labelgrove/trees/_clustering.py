@@ -90,23 +90,7 @@ def kmeans_tree(
 
 
 class Clustering:
-    """Label vectors and checked parameters, ready to be clustered.
-
-    Parameters
-    ----------
-    embeddings : sparse array or array-like, shape (n_labels, n_dimensions)
-    labels : iterable of str or int, or None
-        Names of the rows; 0, 1, 2… if None.
-    arity, max_leaf_size, tolerance, max_iterations, random_state, n_jobs
-        As for `kmeans_tree`.
-
-    Raises
-    ------
-    ParameterError
-        A parameter is outside its domain, or the numbers of labels and rows differ.
-    DataError
-        The embeddings hold NaN or infinity or are not a matrix, or labels have the wrong type.
-    """
+    """Label vectors and parameters, checked as for `kmeans_tree` and ready to be clustered."""
 
     def __init__(
         self,
@@ -257,13 +241,7 @@ def interpolated_tree(
 
 
 def as_lambda(interpolation: float, lambda_prime: float | None) -> float:
-    """Return λ, computed from λ' if that is given.
-
-    Raises
-    ------
-    ParameterError
-        The parameter used is outside its domain.
-    """
+    """Return λ, computed from λ' if that is given."""
     if lambda_prime is None:
         return real("interpolation", interpolation, 0.0, 2.0)
     odds = number_from(lambda_prime)
@@ -273,13 +251,7 @@ def as_lambda(interpolation: float, lambda_prime: float | None) -> float:
 
 
 def clustering_frequencies(frequencies: Any, n_labels: int, name: str) -> Frequencies:
-    """Return frequencies as float64, one for each label.
-
-    Raises
-    ------
-    ParameterError
-        As for `as_frequencies`, they are a mapping, or their number is not `n_labels`.
-    """
+    """Return frequencies as float64 after checking that there is one for each label."""
     refuse_mapping(frequencies, name)
     _, values = as_frequencies(frequencies, None, name)
     if values.size != n_labels:

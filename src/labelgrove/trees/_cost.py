@@ -204,13 +204,7 @@ class Wanted:
 
     @classmethod
     def of(cls, frequencies: Any, labels: Iterable[Any] | None = None) -> tuple[Wanted, Names]:
-        """Read label frequencies or a matrix of sets; also return the labels' names.
-
-        Raises
-        ------
-        ParameterError, DataError
-            As for `search_cost`.
-        """
+        """Read label frequencies or a matrix of sets; also return the labels' names."""
         if _is_matrix(frequencies):
             sets = as_indicator(frequencies)
             n_sets, n = sets.shape

@@ -80,19 +80,9 @@ def label_embeddings(X: Any, Y: Any, *, kind: str = "pifa") -> Any:
 
 
 def pifa(rows: Rows, examples_of: Any, threads: int = 1) -> Any:
-    """Return `label_embeddings` of validated rows.
+    """Return `label_embeddings` of validated rows, whatever the number of threads.
 
-    Parameters
-    ----------
-    rows : Rows
-    examples_of : csr_array, shape (n_labels, n_examples)
-        1 if the example has the label.
-    threads : int
-        Number of threads; it does not affect the result.
-
-    Returns
-    -------
-    csr_array of float32, or ndarray of float32 if the rows are dense
+    `examples_of` has shape (n_labels, n_examples), with 1 if the example has the label.
     """
     if rows.dense:
         matrix = rows.values.reshape(rows.n_rows, rows.n_features)

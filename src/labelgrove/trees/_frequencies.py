@@ -20,13 +20,7 @@ METHODS = ("marginal", "greedy")
 
 
 def as_labels(labels: Iterable[Any]) -> Names:
-    """Return labels as an int64 array, or as an object array of str.
-
-    Raises
-    ------
-    DataError
-        The argument is not a list of labels, or mixes two types.
-    """
+    """Return labels as `as_names` does, from any iterable except a string."""
     if not isinstance(labels, Sequence | np.ndarray) and isinstance(labels, Iterable):
         labels = list(labels)
     return as_names(as_vector(labels), place=place_in_list, classes=False)

@@ -43,13 +43,7 @@ def write_networkx(parents: Nodes, labels: Mapping[int, Any]) -> Any:
 
 
 def read_networkx(graph: Any) -> Imported:
-    """Return the graph's name for messages, the parent of every node, and the leaves' labels.
-
-    Raises
-    ------
-    DataError
-        The graph is not a directed tree.
-    """
+    """Read a networkx.DiGraph; raise `DataError` unless it is a tree."""
     what = "tree as a graph"
     networkx = optional("networkx", "LabelTree.from_networkx", "networkx")
     if not isinstance(graph, networkx.DiGraph):
@@ -62,13 +56,7 @@ def read_networkx(graph: Any) -> Imported:
 def _labels_of_leaves(
     what: str, order: list[Any], parents: list[int], given: dict[Any, Any]
 ) -> dict[int, Any]:
-    """Return labels by node number: the given ones, and other leaves' own names.
-
-    Raises
-    ------
-    DataError
-        A label is given for a node with children.
-    """
+    """Return labels by node number: the given ones, and other leaves' own names."""
     if len(order) == 1:  # a single root may have no label
         return {0: given[order[0]]} if given else {}
     is_leaf = np.ones(len(parents), bool)
@@ -90,21 +78,7 @@ def _number_nodes(
     """Return the nodes of a tree in the order of their numbers, and the parent of every number.
 
     Nodes keep their numbers if these are 0, 1, 2... with root 0. Otherwise they are numbered level
-    by level from the root.
-
-    Parameters
-    ----------
-    what : str
-        Name of the tree for messages.
-    nodes : iterable
-        All nodes.
-    edges : iterable of (parent, child)
-
-    Raises
-    ------
-    DataError
-        A node has two parents, or there is a cycle or more than one root; the message names the
-        nodes.
+    by level from the root. Edges are pairs (parent, child).
     """
     parent_of: dict[Any, Any] = {}
     for parent, child in edges:

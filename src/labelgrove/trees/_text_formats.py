@@ -33,13 +33,7 @@ def write_json(parents: Nodes, labels: Mapping[int, Any]) -> str:
 
 
 def read_json(text: str) -> Imported:
-    """Read the output of `write_json`.
-
-    Raises
-    ------
-    DataError
-        The text is not JSON, or has another form.
-    """
+    """Read the output of `write_json`; raise `DataError` for anything else."""
     if not isinstance(text, str):
         raise DataError(f"tree as JSON: expected a str, not {type(text).__name__}")
     try:
@@ -114,13 +108,7 @@ def write_edge_list(parents: Nodes, labels: Mapping[int, Any]) -> str:
 
 
 def read_edge_list(text: str) -> Imported:
-    """Read the output of `write_edge_list`, with lines in any order.
-
-    Raises
-    ------
-    DataError
-        A line has another form, or a node is repeated or missing.
-    """
+    """Read the lines of `write_edge_list` in any order; raise `DataError` for anything else."""
     if not isinstance(text, str):
         raise DataError(f"tree as edges: expected a str, not {type(text).__name__}")
     parent_of: dict[int, int] = {}

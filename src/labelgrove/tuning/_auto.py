@@ -163,13 +163,7 @@ class Goal:
 
     @classmethod
     def of(cls, average: str, labels_per_row: Any, least_recall: Any) -> Goal:
-        """Check the parameters.
-
-        Raises
-        ------
-        ParameterError
-            If a parameter lies outside its domain, or two of them exclude each other.
-        """
+        """Check the parameters of `tune_auto` of these names."""
         asked = {"labels_per_row": labels_per_row, "least_recall": least_recall}
         domains = {"labels_per_row": (1e-6, 1e9), "least_recall": (0.0, 1.0)}
         given = {
@@ -188,12 +182,7 @@ class Goal:
         return self.labels_per_row is not None or self.least_recall is not None
 
     def require_reached(self, found: SetFigures, threshold: float) -> None:
-        """Refuse a constraint that the smallest threshold, which has these figures, misses.
-
-        Raises
-        ------
-        DataError
-        """
+        """Refuse a constraint that even the smallest threshold, with these figures, misses."""
         even = f"even at the smallest threshold, {threshold:g}"
         if self.least_recall is not None and found.recall < self.least_recall:
             raise DataError(

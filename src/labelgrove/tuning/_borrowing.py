@@ -59,19 +59,13 @@ class Bands:
 
     @classmethod
     def of(cls, frequencies: npt.ArrayLike | None, positives: IntArray) -> Bands:
-        """Sort labels into bands.
+        """Sort labels into bands by their frequencies, by default those in the given rows.
 
         Parameters
         ----------
         frequencies : array-like of shape (m,), or None
-            None: use the positives.
         positives : ndarray of int64, shape (m,)
             Number of given rows with each label.
-
-        Raises
-        ------
-        ParameterError
-            If the frequencies are not one number of 0 or more for each label.
         """
         known = numbers("frequencies", positives if frequencies is None else frequencies)
         if known.shape != positives.shape or not ((known >= 0) & (known < np.inf)).all():
