@@ -12,6 +12,7 @@ import numpy.typing as npt
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._label_arrays import MAX_LABELS, RETIRED, labels_from_arrays, names_to_arrays
 from labelgrove._names import (
+    NONE_SORTED,
     UNKNOWN,
     Ids,
     Names,
@@ -58,8 +59,8 @@ class LabelRegistry:
         self._index: dict[str, int] | dict[int, int] | dict[Any, int] = {}
         # Indicator columns that need no lookup: all of 0..width-1 have already arrived.
         self._width = 0
-        # None, or the sorted names of the ids below `known`; reset on retire and rename.
-        self._sorted: SortedNames | None = None
+        # The sorted names of the ids below `known`; reset when labels are retired or renamed.
+        self._sorted = NONE_SORTED
 
     def __len__(self) -> int:
         return self._size
@@ -245,8 +246,8 @@ class LabelRegistry:
         self._active = self._active[:n]
         self._size = n
         self._width = 0
-        if self._sorted is not None and self._sorted.known > n:
-            self._sorted = None
+        if self._sorted.known > n:
+            self._sorted = NONE_SORTED
 
     def retire(self, ids: Iterable[int] | npt.NDArray[Any]) -> None:
         """Take labels out of use for good; their names become unknown, their ids are not reused.
@@ -265,7 +266,7 @@ class LabelRegistry:
         for name in self._names[chosen].tolist():
             del self._index[name]
         self._active = active
-        self._sorted = None
+        self._sorted = NONE_SORTED
 
     def rename(self, new_names: Mapping[Any, Any]) -> None:
         """Rename labels; their ids stay the same.
@@ -302,7 +303,7 @@ class LabelRegistry:
         index.update(zip(new.tolist(), old, strict=True))
         self._names, self._index = names, index
         self._width = 0
-        self._sorted = None
+        self._sorted = NONE_SORTED
 
     def copy(self) -> LabelRegistry:
         """Return an independent registry with the same labels."""
@@ -345,11 +346,9 @@ class LabelRegistry:
     def _by_name(self) -> SortedNames:
         """Return all labels in use, sorted; concurrent calls get the same result."""
         known = self._sorted
-        if known is None or known.known < self._size:
-            known = known or SortedNames.none(self._names.dtype)
-            known = self._sorted = known.extended(
-                self._names[: self._size], self._active[: self._size]
-            )
+        if known.known < self._size:
+            known = known.extended(self._names[: self._size], self._active[: self._size])
+            self._sorted = known
         return known
 
     def _known_ids(self, names: Names, place: Place) -> Ids:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Literal, NamedTuple, Self
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -242,11 +242,6 @@ class SortedNames(NamedTuple):
     places: Ids
     known: int
 
-    @classmethod
-    def none(cls, dtype: npt.DTypeLike) -> Self:
-        """Create an empty instance for this type."""
-        return cls(np.empty(0, dtype), np.empty(0, np.int32), np.empty(0, np.int32), 0)
-
     def extended(self, names: Names, active: npt.NDArray[np.bool_]) -> SortedNames:
         """Return a copy extended by the names of the ids that have arrived since.
 
@@ -267,6 +262,9 @@ class SortedNames(NamedTuple):
         places = np.full(len(names), UNKNOWN, np.int32)
         places[order] = np.arange(len(order), dtype=np.int32)
         return SortedNames(np.insert(there, at, arrived), order, places, len(names))
+
+
+NONE_SORTED = SortedNames(np.empty(0, object), np.empty(0, np.int32), np.empty(0, np.int32), 0)
 
 
 def _sorting(names: Names) -> npt.NDArray[np.int64]:
