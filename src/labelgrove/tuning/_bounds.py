@@ -93,13 +93,19 @@ def prior_lower(counts: IntArray, n_rows: int, average: str) -> FloatArray:
     return lower_bounds(density)
 
 
-def check_lower(lower: Any, n_labels: int | None = None) -> FloatArray:
-    """Return lower bounds as an array of shape () or (m,), all at least 0."""
-    bounds = numbers("lower", lower)
-    if bounds.ndim > 1 or not (bounds >= 0).all() or not np.isfinite(bounds).all():
-        raise ParameterError("lower: expected one number of 0 or more, or one for every label")
-    if bounds.ndim == 1 and n_labels is not None and len(bounds) != n_labels:
-        raise ParameterError(f"lower: found {len(bounds)} numbers, expected one or {n_labels}")
+def per_label(name: str, values: Any, n_labels: int) -> FloatArray:
+    """Return one number, or one for every label, as an array of shape () or (n_labels,)."""
+    array = numbers(name, values)
+    if array.shape not in {(), (n_labels,)}:
+        raise ParameterError(f"{name}: expected one number, or one for each of {n_labels} labels")
+    return array
+
+
+def check_lower(lower: Any, n_labels: int) -> FloatArray:
+    """Return lower bounds, finite and at least 0, as `per_label` does."""
+    bounds = per_label("lower", lower, n_labels)
+    if not ((bounds >= 0) & (bounds < np.inf)).all():
+        raise ParameterError("lower: expected finite numbers of 0 or more")
     return bounds
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from labelgrove._errors import DataError, ParameterError
-from labelgrove._parameters import integer, numbers
-from labelgrove.tuning._bounds import UPPER, check_lower, check_upper
+from labelgrove._parameters import integer
+from labelgrove.tuning._bounds import UPPER, check_lower, check_upper, per_label
 from labelgrove.tuning._measure import check_zero_division, f_from_counts
 from labelgrove.tuning._ofo_steps import Counts, Rule, step_through
 from labelgrove.tuning._pairs import FloatArray, read_pairs
@@ -76,7 +76,10 @@ class OFO:
     ) -> None:
         n_labels = integer("n_labels", n_labels, 0)
         bounds = None if lower is None else np.atleast_1d(check_lower(lower, n_labels))
-        first_a, first_b = _per_label("a", a, n_labels), _per_label("b", b, n_labels)
+        first_a, first_b = (
+            np.atleast_1d(per_label(name, values, n_labels))
+            for name, values in (("a", a), ("b", b))
+        )
         if not ((first_a >= 0) & (first_b > 0) & (first_a <= first_b)).all():
             raise ParameterError("a and b: expected 0 <= a <= b and b > 0 for every label")
         self._rule = Rule(first_a, first_b, bounds, check_upper(upper))
@@ -173,10 +176,3 @@ class OFO:
                     "expected one number for all if labels may be added"
                 )
         return self._counts.grown(n_labels)
-
-
-def _per_label(name: str, values: npt.ArrayLike, n_labels: int) -> FloatArray:
-    array = numbers(name, values)
-    if array.ndim > 1 or (array.ndim == 1 and len(array) != n_labels):
-        raise ParameterError(f"{name}: expected one number, or one for each of {n_labels} labels")
-    return np.atleast_1d(array)
