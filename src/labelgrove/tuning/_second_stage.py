@@ -16,7 +16,7 @@ from labelgrove._errors import ParameterError
 from labelgrove._parameters import real
 from labelgrove.tuning._pairs import FloatArray
 
-_WORDS = {"head": 0.0, "tail": 1.0}
+_TAILS = {"calibrate": None, "head": 0.0, "tail": 1.0}
 
 CANDIDATES = 10
 """Number of the first stage's labels that are re-ranked, and whose places are distinguished."""
@@ -69,19 +69,16 @@ class SecondStage:
     @classmethod
     def of(cls, second_stage: Any) -> Self | None:
         """Create the stage for an estimator's ``second_stage`` parameter."""
-        match second_stage:
-            case None:
-                return None
-            case "calibrate":
-                return cls(None)
-            case "head" | "tail":
-                return cls(_WORDS[second_stage])
-            case str():
-                raise ParameterError(
-                    f"second_stage={second_stage!r}: expected 'calibrate', 'head', 'tail', a "
-                    "number from 0 to 1, or None"
-                )
-        return cls(real("second_stage", second_stage, 0.0, 1.0))
+        if second_stage is None:
+            return None
+        if not isinstance(second_stage, str):
+            return cls(real("second_stage", second_stage, 0.0, 1.0))
+        if second_stage not in _TAILS:
+            raise ParameterError(
+                f"second_stage={second_stage!r}: expected 'calibrate', 'head', 'tail', a number "
+                "from 0 to 1, or None"
+            )
+        return cls(_TAILS[second_stage])
 
     @property
     def reranks(self) -> bool:
