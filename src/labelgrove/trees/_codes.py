@@ -160,7 +160,7 @@ def _split(values: Frequencies, arity: int, whole: int) -> tuple[Nodes, Nodes]:
     rest = np.append(_sums(values[::-1])[::-1], 0.0)
     nodes = np.zeros(values.size, np.int64)
     parents = [np.array([-1])]
-    n_nodes, level = 0, np.array([0])  # nodes above the level, and the level's own
+    n_nodes = 0  # above the level
     starts, ends = np.array([0]), np.array([values.size])
     while True:
         level = n_nodes + np.arange(starts.size)
