@@ -14,8 +14,8 @@ from sklearn.utils import _safe_indexing, indexable
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._parameters import integer, seed_from
 from labelgrove.evaluation._observed import observe
-from labelgrove.metrics._ranking import discounts, ideal_gain, match
-from labelgrove.metrics._score import FloatArray, divide
+from labelgrove.metrics._ranking import match, ndcg_of_rows
+from labelgrove.metrics._score import FloatArray
 
 _FOLDS = 3
 _PLACES = 5
@@ -145,8 +145,7 @@ def _gains(model: Any, X: Any, Y: Any, rows: npt.NDArray[np.int64]) -> FloatArra
         asked = [(_safe_indexing(X, held), _safe_indexing(Y, held))]
         seen = observe(fitted, asked, k=_PLACES)
         hits = match(seen.truth, seen.ranking, _PLACES)
-        gain = hits.hit @ discounts(_PLACES)
-        gains[part == fold] = divide(gain, ideal_gain(hits, _PLACES), 0.0)
+        gains[part == fold] = ndcg_of_rows(hits, _PLACES, 0.0)
     return gains
 
 

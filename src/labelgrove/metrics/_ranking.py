@@ -316,9 +316,13 @@ def ideal_gain(hits: RankedHits, k: int) -> FloatArray:
     return np.asarray(best[np.minimum(k, hits.n_relevant)], dtype=np.float64)
 
 
+def ndcg_of_rows(hits: RankedHits, k: int, zero_division: float) -> FloatArray:
+    """Return the nDCG of every row, shape (n,)."""
+    return divide(hits.hit[:, :k] @ discounts(k), ideal_gain(hits, k), zero_division)
+
+
 def ndcg_finish(hits: RankedHits, k: int, zero_division: float) -> Finish:
-    gain = hits.hit[:, :k] @ discounts(k)
-    return mean_of(divide(gain, ideal_gain(hits, k), zero_division))
+    return mean_of(ndcg_of_rows(hits, k, zero_division))
 
 
 def coverage_finish(hits: RankedHits, k: int, zero_division: float) -> Finish:
