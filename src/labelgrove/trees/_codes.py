@@ -188,29 +188,25 @@ def _sums(values: Frequencies) -> Frequencies:
 def _runs(
     rest: Frequencies, starts: Nodes, ends: Nodes, arity: int, whole: int
 ) -> tuple[Nodes, Nodes, Nodes]:
-    """Cut groups into runs: return for every run the index of its group, its start and its end."""
+    """Cut groups into runs: return for every run the index of its group, its start and its end.
+
+    The groups are in ascending order.
+    """
     sizes = ends - starts
-    small = np.flatnonzero(sizes <= whole)
-    large = np.flatnonzero(sizes > whole)
+    large = sizes > whole
     # Small groups are split into single labels.
-    group = [np.repeat(small, sizes[small])]
-    offsets = np.cumsum(sizes[small]) - sizes[small]
-    inside = np.arange(group[0].size) - np.repeat(offsets, sizes[small])
-    begin = [np.repeat(starts[small], sizes[small]) + inside]
-    if large.size:
+    first, small = starts[~large], sizes[~large]
+    inside = np.arange(small.sum()) - np.repeat(np.cumsum(small) - small, small)
+    begins = [np.repeat(first, small) + inside]
+    if large.any():
         first, last = starts[large], ends[large]
-        for runs_left in range(arity, 0, -1):
-            group.append(large)
-            begin.append(first)
-            if runs_left > 1:
-                first = _cut(rest, first, last, runs_left)
-    groups, begins = np.concatenate(group), np.concatenate(begin)
-    order = np.argsort(begins)
-    groups, begins = groups[order], begins[order]
-    ends_of_runs = np.append(begins[1:], 0)
-    is_last = np.append(groups[1:] != groups[:-1], True)
-    ends_of_runs[is_last] = ends[groups[is_last]]
-    return groups, begins, ends_of_runs
+        begins.append(first)
+        for runs_left in range(arity, 1, -1):
+            first = _cut(rest, first, last, runs_left)
+            begins.append(first)
+    begin = np.sort(np.concatenate(begins))
+    group = np.searchsorted(starts, begin, side="right") - 1
+    return group, begin, np.minimum(np.append(begin[1:], ends[-1]), ends[group])
 
 
 def _cut(rest: Frequencies, first: Nodes, last: Nodes, runs_left: int) -> Nodes:
