@@ -15,10 +15,10 @@ _SHOWN = 8  # maximum number of a cycle's names in a message
 
 # Graphviz interprets backslashes and entities when it draws a label; other control characters are
 # not allowed in its files.
-_ESCAPES: Final = {"\\": r"\\", '"': r"\"", "&": "&amp;", "\n": r"\n", "\r": r"\r"} | {
-    chr(code): f"&#{code};" for code in [*range(32), 127] if chr(code) not in "\n\r"
-}
-_ESCAPE: Final = str.maketrans(_ESCAPES)
+_ESCAPE: Final = str.maketrans(
+    {"\\": r"\\", '"': r"\"", "&": "&amp;", "\n": r"\n", "\r": r"\r"}
+    | {chr(code): f"&#{code};" for code in [*range(32), 127] if chr(code) not in "\n\r"}
+)
 
 
 def write_dot(parents: Nodes, labels: Mapping[int, Any]) -> str:
