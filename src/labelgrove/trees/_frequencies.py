@@ -208,9 +208,7 @@ def _first_label(indicator: Any, frequencies: Frequencies, contexts: Frequencies
     order = np.lexsort((indicator.indices, -frequencies[indicator.indices], examples))
     labelled = np.flatnonzero(np.diff(indicator.indptr))
     first = indicator.indices[order[indicator.indptr[labelled]]]
-    frequencies_of_first = np.zeros(indicator.shape[1])
-    np.add.at(frequencies_of_first, first, contexts[labelled])
-    return frequencies_of_first
+    return np.bincount(first, contexts[labelled], indicator.shape[1]).astype(np.float64)
 
 
 def _greedy(indicator: Any, contexts: Frequencies) -> Frequencies:
