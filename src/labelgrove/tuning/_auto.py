@@ -164,17 +164,15 @@ class Goal:
     @classmethod
     def of(cls, average: str, labels_per_row: Any, least_recall: Any) -> Goal:
         """Check the parameters of `tune_auto` of these names."""
-        asked = {"labels_per_row": labels_per_row, "least_recall": least_recall}
-        domains = {"labels_per_row": (1e-6, 1e9), "least_recall": (0.0, 1.0)}
-        given = {
-            name: real(name, asked[name], *domains[name])
-            for name in asked
-            if asked[name] is not None
-        }
-        if len(given) == 2:
+        if labels_per_row is not None:
+            labels_per_row = real("labels_per_row", labels_per_row, 1e-6, 1e9)
+        if least_recall is not None:
+            least_recall = real("least_recall", least_recall, 0.0, 1.0)
+        if labels_per_row is None and least_recall is None:
+            return cls(check_average(average), None, None)
+        if labels_per_row is not None and least_recall is not None:
             raise ParameterError("labels_per_row and least_recall exclude each other")
-        kind = "micro" if given else check_average(average)
-        return cls(kind, given.get("labels_per_row"), given.get("least_recall"))
+        return cls("micro", labels_per_row, least_recall)
 
     @property
     def bound(self) -> bool:
