@@ -18,14 +18,7 @@ Imported = tuple[str, list[int], dict[int, Any]]
 
 
 def as_parents(parents: Any) -> Nodes:
-    """Return a read-only int64 copy of the parents of all nodes.
-
-    Raises
-    ------
-    ParameterError
-        The argument is not a flat sequence of integers, node 0 is not the root, or a parent does
-        not exist.
-    """
+    """Return a read-only int64 copy of the parents of all nodes, after checking all but cycles."""
     try:
         array = np.array(parents)
     except ValueError as error:  # rows of different lengths
@@ -51,14 +44,8 @@ def as_parents(parents: Any) -> Nodes:
 def sum_to_root(parents: Nodes, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return for every node the sum of a value over its path, excluding the root.
 
-    Every round doubles the summed part of the path, so a chain of a million nodes takes twenty
-    rounds.
-
-    Parameters
-    ----------
-    parents : ndarray of int64, shape (n_nodes,)
-    values : ndarray, shape (n_nodes,)
-        The root's value must be zero.
+    The root's value must be zero. Every round doubles the summed part of the path, so a chain of
+    a million nodes takes twenty rounds.
 
     Raises
     ------
