@@ -65,9 +65,6 @@ class LabelRegistry:
     def __len__(self) -> int:
         return self._size
 
-    def __contains__(self, name: object) -> bool:
-        return name in self._index
-
     @property
     def label_type(self) -> Literal["str", "int"] | None:
         """Type of all names; None before the first one."""
