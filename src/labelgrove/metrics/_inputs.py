@@ -108,17 +108,19 @@ def label_counts(labels: Any) -> IntArray:
     return counts.astype(np.int64)
 
 
-def restrict(csr: csr_array, labels: npt.ArrayLike | None) -> csr_array:
+def restrict(csr: csr_array, columns: IntArray | None) -> csr_array:
     """Keep only the entries of the given columns; None keeps all."""
-    if labels is None:
+    if columns is None:
         return csr
     chosen = np.zeros(csr.shape[1], dtype=np.bool_)
-    chosen[label_ids(labels, csr.shape[1])] = True
+    chosen[columns] = True
     return keep_entries(csr, chosen[csr.indices])
 
 
-def label_ids(labels: npt.ArrayLike, n_labels: int) -> IntArray:
-    """Return `labels` as an array of distinct column ids, in the order given."""
+def label_ids(labels: npt.ArrayLike | None, n_labels: int) -> IntArray | None:
+    """Return `labels` as an array of distinct column ids, in the order given; None stays None."""
+    if labels is None:
+        return None
     ids = np.asarray(labels)
     if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
         raise ParameterError("labels: expected a one-dimensional array of column ids")

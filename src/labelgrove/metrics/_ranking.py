@@ -15,6 +15,7 @@ from labelgrove.metrics._inputs import (
     IntArray,
     as_indicator,
     as_ranking,
+    label_ids,
     restrict,
     rows_of,
 )
@@ -66,7 +67,7 @@ def match(Y_true: Any, prediction: Any, k: int, labels: npt.ArrayLike | None = N
     k = integer("k", k, 1)
     truth = as_indicator(Y_true, "Y_true")
     ids = as_ranking(prediction, truth.shape, k)
-    truth = restrict(truth, labels)
+    truth = restrict(truth, label_ids(labels, truth.shape[1]))
     rows = np.arange(ids.shape[0], dtype=np.int64)[:, np.newaxis]
     # Without the mask, a missing place (-1) would match the last column of the previous row.
     hit = contains(truth, rows, ids) & (ids != MISSING)

@@ -97,7 +97,7 @@ def compare(Y_true: Any, Y_pred: Any, labels: npt.ArrayLike | None = None) -> Ov
     """Check the input and intersect the label sets row by row, on the given columns only."""
     truth = as_indicator(Y_true, "Y_true")
     predicted = as_sets(Y_pred, truth.shape)
-    columns = None if labels is None else label_ids(labels, truth.shape[1])
+    columns = label_ids(labels, truth.shape[1])
     truth, predicted = restrict(truth, columns), restrict(predicted, columns)
     return Overlap(truth, predicted, csr_array(truth.multiply(predicted)), columns)
 
