@@ -40,18 +40,12 @@ class Training:
         Number of training examples.
     A, B : float
         Parameters of the model of Jain et al. (2016).
-    given : mapping of label to float, optional
-        Known inverse propensities, used instead of the model.
-    source : str
-        What gives them, for errors.
     """
 
     counts: Mapping[Any, int]
     examples: int
     A: float = 0.55
     B: float = 1.5
-    given: Mapping[Any, float] | None = None
-    source: str = "the inverse propensities"
 
     @classmethod
     def of(cls, model: Any, A: float = 0.55, B: float = 1.5) -> Training | None:
@@ -69,27 +63,35 @@ class Training:
 
     def weights(self, labels: Iterable[Hashable]) -> FloatArray | None:
         """Return the inverse propensity of each label; None if there are too few examples."""
-        if self.given is not None:
-            return np.array([self._given(label) for label in labels] or [1.0])
         if self.examples < FEWEST_EXAMPLES:
             return None
         counts = np.array([self.counts.get(label, 0) for label in labels] or [0])
         return inverse_propensity(counts, n_examples=self.examples, A=self.A, B=self.B)
 
-    def _given(self, label: Hashable) -> float:
-        assert self.given is not None
-        if label not in self.given:
+
+@dataclass(frozen=True)
+class Propensities:
+    """Given inverse propensities by label, and the name of their source for errors."""
+
+    by_label: Mapping[Any, float]
+    source: str
+
+    def weights(self, labels: Iterable[Hashable]) -> FloatArray:
+        """Return the inverse propensity of each label."""
+        try:
+            return np.array([self.by_label[label] for label in labels] or [1.0])
+        except KeyError as error:
+            (label,) = error.args
             raise DataError(
                 f"{self.source}: there is none for label {label!r}; expected one for every label"
-            )
-        return self.given[label]
+            ) from None
 
 
 def figures(
     observed: Observed,
     ks: Iterable[int] = (1, 3, 5),
     *,
-    training: Training | None = None,
+    training: Training | Propensities | None = None,
     zero_division: float = 0.0,
     interval: Interval = None,
 ) -> dict[str, Any]:

@@ -37,7 +37,7 @@ from labelgrove.cli.streams._output import Output
 from labelgrove.cli.streams._progress import ProgressLine, shown
 from labelgrove.cli.streams._source import Source
 from labelgrove.data import read_inverse_propensities
-from labelgrove.evaluation._figures import Training, figures
+from labelgrove.evaluation._figures import Propensities, Training, figures
 from labelgrove.evaluation._observed import Observed, observe
 from labelgrove.metrics import label_table
 from labelgrove.metrics._sets import AVERAGES
@@ -126,12 +126,14 @@ def evaluate(
         show_evaluation(result)
 
 
-def _training(model: Model, propensity: str | None, file: str | None) -> Training | None:
+def _training(
+    model: Model, propensity: str | None, file: str | None
+) -> Training | Propensities | None:
     """Return the source of propensities: the model's label counts, or a file."""
     if file is not None:
         numbers = read_inverse_propensities(file).tolist()
         given = {label_of(model, i): number for i, number in enumerate(numbers)}
-        return Training({}, 0, given=given, source=file)
+        return Propensities(given, file)
     if propensity is None:
         return Training.of(model)
     try:
