@@ -92,6 +92,22 @@ def require_inside(
             )
 
 
+def in_order(rows: npt.NDArray[Any], columns: npt.NDArray[Any]) -> bool:
+    """Return whether entries are sorted by row and column, and none is stored twice."""
+    later = (rows[1:] > rows[:-1]) | ((rows[1:] == rows[:-1]) & (columns[1:] > columns[:-1]))
+    return bool(later.all())
+
+
+def find_sorted(
+    stored: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """Return where numbers belong among distinct sorted ones, and whether they are there."""
+    places = np.searchsorted(stored, wanted)
+    there = places < stored.size
+    there[there] = stored[places[there]] == wanted[there]
+    return places, there
+
+
 def dense_indicator(Y: npt.NDArray[Any]) -> Indicator:
     """Return the ones of a 2-D array.
 
@@ -148,8 +164,7 @@ def _by_rows(
     if n_columns > _MAX_COLUMNS:
         raise DataError(f"{name} has {n_columns} columns: expected at most {_MAX_COLUMNS} labels")
     columns = columns.astype(np.int64)
-    later = (rows[1:] > rows[:-1]) | ((rows[1:] == rows[:-1]) & (columns[1:] > columns[:-1]))
-    if not later.all():
+    if not in_order(rows, columns):
         order = np.lexsort((columns, rows))
         rows, columns = rows[order], columns[order]
         first = np.ones(len(rows), bool)

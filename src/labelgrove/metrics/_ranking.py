@@ -10,6 +10,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from labelgrove._parameters import integer
+from labelgrove._sparse import find_sorted
 from labelgrove.metrics._inputs import (
     MISSING,
     IntArray,
@@ -79,11 +80,7 @@ def contains(truth: csr_array, rows: IntArray, columns: IntArray) -> npt.NDArray
     # Encode each pair as one integer: the order is that of the entries of a canonical CSR.
     stored = rows_of(truth) * truth.shape[1] + truth.indices
     wanted = rows * truth.shape[1] + columns
-    found = np.searchsorted(stored, wanted)
-    within = found < stored.size
-    hit = np.zeros(wanted.shape, dtype=np.bool_)
-    hit[within] = stored[found[within]] == wanted[within]
-    return hit
+    return find_sorted(stored, wanted)[1]
 
 
 def discounts(k: int) -> FloatArray:

@@ -11,7 +11,14 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, issparse
 
 from labelgrove._errors import DataError
-from labelgrove._sparse import dense_indicator, require_inside, sparse_indicator, triples
+from labelgrove._sparse import (
+    dense_indicator,
+    find_sorted,
+    in_order,
+    require_inside,
+    sparse_indicator,
+    triples,
+)
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -94,7 +101,7 @@ def read_scores(scores: Any, shape: tuple[int, int]) -> tuple[IntArray, IntArray
     require_inside(row, label, shape, "scores")
     if value.dtype.kind not in "fiub":
         raise DataError(f"scores holds values of type {value.dtype}: expected numbers")
-    if not _in_order(row, label):
+    if not in_order(row, label):
         merged = csr_array((value, (row, label)), shape=shape)  # repeated entries are summed
         row, label, value = triples(merged, "scores")
     _check(row, label, value)
@@ -124,11 +131,6 @@ def _check(row: Any, label: Any, value: Any) -> None:
             f"scores, row {row[first]}, column {label[first]}: {value[first]} found where a "
             "probability from 0 to 1 was expected"
         )
-
-
-def _in_order(row: Any, label: Any) -> bool:
-    same = row[1:] == row[:-1]
-    return bool(np.where(same, label[1:] > label[:-1], row[1:] > row[:-1]).all())
 
 
 def _runs(
@@ -171,10 +173,7 @@ def _join(
     rows = np.arange(n_rows, dtype=np.int64)
     y_row, s_row = np.repeat(rows, y_count), np.repeat(rows, s_count)
     y_key, s_key = y_row * n_labels + y_label, s_row * n_labels + s_label
-    at = np.searchsorted(s_key, y_key)
-    found = np.zeros(len(y_key), np.bool_)
-    inside = at < len(s_key)
-    found[inside] = s_key[at[inside]] == y_key[inside]
+    at, found = find_sorted(s_key, y_key)
     truth = np.zeros(len(s_key), np.bool_)
     truth[at[found]] = True
     missed = ~found
