@@ -23,7 +23,7 @@ from labelgrove.models._plt_options import FLOATS, LARGEST_STEP, LEARNERS
 from labelgrove.models.engine._archive import Format
 from labelgrove.models.engine._examples import Examples, Mask, Start
 from labelgrove.models.engine._learned import Learned
-from labelgrove.models.engine._records import SavedOptions, word_for
+from labelgrove.models.engine._records import Options, word_for
 from labelgrove.models.engine._trees import TreePlan, engine_tree, engine_tree_of_ids, labels_of
 from labelgrove.trees import LabelTree
 
@@ -36,7 +36,7 @@ _LARGEST_COORDINATE = 1e6  # the core's kLargestCoordinate
 
 
 @dataclass(frozen=True)
-class EmbeddingOptions(SavedOptions):
+class EmbeddingOptions(Options):
     """Options of the core, with values checked."""
 
     dimension: int
@@ -51,7 +51,8 @@ class EmbeddingOptions(SavedOptions):
     replay: int = 0
     replay_memory: int = 0
 
-    normalize: ClassVar[bool] = True  # an example is a weighted mean, so its scale is irrelevant
+    # Not a field: an example is a weighted mean, so its scale is irrelevant.
+    normalize: ClassVar[bool] = True  # type: ignore[misc]
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> EmbeddingOptions:

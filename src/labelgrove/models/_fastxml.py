@@ -12,16 +12,16 @@ from labelgrove import _core
 from labelgrove._parameters import choice, flag, integer, real, seed_from
 from labelgrove.metrics import inverse_propensity
 from labelgrove.metrics._propensity import FEWEST_EXAMPLES
-from labelgrove.models._forest import Floats, ForestClassifier, ForestOptions, ForestStatistics
+from labelgrove.models._forest import Floats, ForestClassifier, ForestStatistics
 from labelgrove.models.engine._archive import Format
 from labelgrove.models.engine._examples import Examples
-from labelgrove.models.engine._records import word_for
+from labelgrove.models.engine._records import Options, word_for
 
 GAINS = {"ndcg": 0, "propensity": 1}
 
 
 @dataclass(frozen=True)
-class FastxmlOptions(ForestOptions):
+class FastxmlOptions(Options):
     """Options of the core, with values checked."""
 
     trees: int
@@ -174,7 +174,7 @@ class FastXMLClassifier(ForestClassifier):
     @property
     def statistics_(self) -> ForestStatistics:
         """Shape of the trees and quality of the splits; not in models saved for prediction."""
-        return self._statistics(lambda forest, _: forest)
+        return self._statistics()[0]
 
     def _gains(self, options: Any, examples: Examples, n_labels: int) -> Floats | None:
         if options.gain == GAINS["ndcg"] or examples.rows.n_rows < FEWEST_EXAMPLES:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,36 +19,27 @@ from labelgrove._parameters import thread_count
 from labelgrove.models._batch import BatchClassifier, BatchStart
 from labelgrove.models.engine._examples import Examples, Start
 from labelgrove.models.engine._learned import MISSING, Learned, known
-from labelgrove.models.engine._records import SavedOptions
+from labelgrove.models.engine._records import Options
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-
-StatisticsT = TypeVar("StatisticsT", bound="ForestStatistics")
-
-
-class ForestOptions(SavedOptions):
-    """Options that both kinds of forest have."""
-
-    normalize: bool
 
 
 class ForestClassifier(BatchClassifier):
     """Base of the ensembles of trees that route examples; subclasses split nodes differently."""
 
-    _learned: Learned[ForestOptions, _core.Forest] | None = None
+    _learned: Learned[Options, _core.Forest] | None = None
     _takes_beam = False
     n_jobs: int | None
 
     def _start(self, *, named: bool) -> BatchStart:
-        kind = cast("type[ForestOptions]", self._format.options)
-        options = kind.from_parameters(self.get_params(deep=False))
+        options = self._format.options.from_parameters(self.get_params(deep=False))
         make = partial(self._grow, options)
         return Start(options, LabelRegistry(), FeatureNames() if named else None, make)
 
     def _grow(
         self,
-        options: ForestOptions,
+        options: Options,
         examples: Examples,
         weights: npt.NDArray[np.float32] | None,
         progress: _core.Progress,
@@ -72,10 +63,8 @@ class ForestClassifier(BatchClassifier):
         del options, examples, n_labels
         return None
 
-    def _statistics(
-        self, complete: Callable[[ForestStatistics, Mapping[str, Any]], StatisticsT]
-    ) -> StatisticsT:
-        """Compute the statistics of all nodes; ``complete`` adds the estimator's own."""
+    def _statistics(self) -> tuple[ForestStatistics, Mapping[str, npt.NDArray[Any]]]:
+        """Compute the statistics that both have, and return the arrays for the estimator's own."""
         with self._reading("statistics_"):
             engine = known(self._learned).engine
             if not engine.can_learn:
@@ -83,7 +72,7 @@ class ForestClassifier(BatchClassifier):
                     "this model was saved for prediction only, without statistics_"
                 )
             nodes = engine.nodes()
-            return complete(_forest_statistics(nodes, engine.children, len(engine.labels())), nodes)
+            return _forest_statistics(nodes, engine.children, len(engine.labels())), nodes
 
 
 @dataclass(frozen=True)

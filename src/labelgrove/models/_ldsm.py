@@ -13,12 +13,11 @@ from labelgrove._parameters import choice, flag, integer, real, seed_from
 from labelgrove.models._forest import (
     Floats,
     ForestClassifier,
-    ForestOptions,
     ForestStatistics,
     of_inner,
 )
 from labelgrove.models.engine._archive import Format
-from labelgrove.models.engine._records import word_for, words_of
+from labelgrove.models.engine._records import Options, word_for, words_of
 
 LEARNERS = words_of(_core.LearnerKind)
 del LEARNERS["arow"]  # it does not support squared loss
@@ -26,7 +25,7 @@ SHARES = words_of(_core.LeafShare)
 
 
 @dataclass(frozen=True)
-class LdsmOptions(ForestOptions):
+class LdsmOptions(Options):
     """Options of the core, with values checked."""
 
     trees: int
@@ -228,7 +227,19 @@ class LdSMClassifier(ForestClassifier):
     @property
     def statistics_(self) -> LdSMStatistics:
         """Shape of the trees and quality of the splits; not in models saved for prediction."""
-        return self._statistics(_ldsm_statistics)
+        forest, nodes = self._statistics()
+        inner = ~np.isnan(forest.objective)
+        splits = int(inner.sum())
+        course = nodes["split.course"].reshape(splits, -1 if splits else 0)
+        below = forest.parents >= 0
+        sent = np.bincount(forest.parents[below], forest.reached[below], minlength=len(inner))
+        return LdSMStatistics(
+            **vars(forest),
+            course=of_inner(inner, course),
+            balance=of_inner(inner, nodes["split.balance"]),
+            purity=of_inner(inner, nodes["split.purity"]),
+            multi_way=of_inner(inner, sent[inner] / forest.reached[inner] - 1.0),
+        )
 
 
 @dataclass(frozen=True)
@@ -254,18 +265,3 @@ class LdSMStatistics(ForestStatistics):
     balance: Floats
     purity: Floats
     multi_way: Floats
-
-
-def _ldsm_statistics(forest: ForestStatistics, nodes: Mapping[str, Any]) -> LdSMStatistics:
-    inner = ~np.isnan(forest.objective)
-    splits = int(inner.sum())
-    course = nodes["split.course"].reshape(splits, -1 if splits else 0)
-    below = forest.parents >= 0
-    sent = np.bincount(forest.parents[below], forest.reached[below], minlength=len(inner))
-    return LdSMStatistics(
-        **vars(forest),
-        course=of_inner(inner, course),
-        balance=of_inner(inner, nodes["split.balance"]),
-        purity=of_inner(inner, nodes["split.purity"]),
-        multi_way=of_inner(inner, sent[inner] / forest.reached[inner] - 1.0),
-    )

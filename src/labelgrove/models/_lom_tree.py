@@ -26,7 +26,7 @@ from labelgrove.models._plt_options import (
 from labelgrove.models.engine._archive import Format
 from labelgrove.models.engine._examples import Start
 from labelgrove.models.engine._learned import MISSING, Learned, known
-from labelgrove.models.engine._records import SavedOptions, word_for, words_of
+from labelgrove.models.engine._records import Options, word_for, words_of
 from labelgrove.trees._structure import depths_of
 
 Floats = npt.NDArray[np.float64]
@@ -40,7 +40,7 @@ _DEFAULT_RATES = {"arow": 1.0, "adagrad": 0.25, "sgd": 0.25}
 
 
 @dataclass(frozen=True)
-class LOMTreeOptions(SavedOptions):
+class LOMTreeOptions(Options):
     """Options of the core, with values checked."""
 
     learner: int

@@ -15,13 +15,13 @@ from labelgrove.models._plt_options import FLOATS, budget_from, budget_of
 from labelgrove.models.engine._archive import Format
 from labelgrove.models.engine._examples import Start
 from labelgrove.models.engine._learned import Learned
-from labelgrove.models.engine._records import SavedOptions
+from labelgrove.models.engine._records import Options
 
 _MOST = 10_000
 
 
 @dataclass(frozen=True)
-class MemoryTreeOptions(SavedOptions):
+class MemoryTreeOptions(Options):
     """Options of the core, with values checked."""
 
     alpha: float

@@ -15,7 +15,7 @@ from labelgrove._labels import LabelRegistry
 from labelgrove._parameters import byte_count, choice, flag, integer, number_from, real, seed_from
 from labelgrove.metrics import inverse_propensity
 from labelgrove.metrics._propensity import FEWEST_EXAMPLES
-from labelgrove.models.engine._records import SavedOptions, word_for, words_of
+from labelgrove.models.engine._records import Options, word_for, words_of
 from labelgrove.tuning._second_stage import SecondStage
 
 LEARNERS = words_of(_core.LearnerKind)
@@ -76,7 +76,7 @@ FIRST_LEAVES, LEAVES = 256, 64
 
 
 @dataclass(frozen=True)
-class EngineOptions(SavedOptions):
+class EngineOptions(Options):
     """Options of the core, with presets resolved and values checked."""
 
     learner: int
@@ -216,7 +216,7 @@ _CLASS_WEIGHTS = ("balanced", "propensity")
 
 
 @dataclass(frozen=True)
-class BatchOptions(SavedOptions):
+class BatchOptions(Options):
     """Options of the core, with defaults resolved and values checked."""
 
     solver: int

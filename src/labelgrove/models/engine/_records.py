@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import MISSING, Field, asdict, dataclass, fields
 from enum import Enum
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Self
 
 from labelgrove import _core
 from labelgrove._errors import ModelFileError, ParameterError
@@ -18,12 +18,13 @@ PLACES = (1, 3, 5)
 """The k of the P@k in a report."""
 
 
-class Options(Protocol):
-    """Options that an engine was started with, with values checked."""
+class Options(ABC):
+    """Options that an engine was started with, with values checked; subclasses are dataclasses."""
 
-    @property
-    def normalize(self) -> bool:
-        """Whether rows are scaled to unit length."""
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    normalize: bool
+    """Whether rows are scaled to unit length."""
 
     @property
     def odds(self) -> float:
@@ -31,22 +32,6 @@ class Options(Protocol):
 
         0 if the probabilities of all labels sum to 1 anyway; see docs/decisions/calibration.md.
         """
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the options in the form used by the core and by model files."""
-
-    @classmethod
-    def from_dict(cls, saved: Mapping[str, Any]) -> Self:
-        """Restore and check options from the result of :meth:`to_dict`."""
-
-
-@dataclass(frozen=True)
-class SavedOptions(ABC):
-    """Options of the core, with defaults resolved and values checked."""
-
-    @property
-    def odds(self) -> float:
-        """As `Options.odds`."""
         return 0.0
 
     def to_dict(self) -> dict[str, Any]:
