@@ -83,7 +83,7 @@ def _train(model: Any, start: BatchStart, examples: Examples) -> Engine:
         before = StagedEngine(start.make(tried, tried.weights, model._progress), start.stage)
         _add_to_sums(before, tried)
         row_of = np.repeat(np.arange(len(held_out)), np.diff(shown.indptr))
-        before.observe(*shown.rows.arrays, row_of, shown.ids, thread_count(model.n_jobs))
+        before.observe(shown.rows.arrays, row_of, shown.ids, thread_count(model.n_jobs))
         model._progress = _core.Progress()
     engine = StagedEngine(start.make(examples, examples.weights, model._progress), start.stage)
     _add_to_sums(engine, examples)

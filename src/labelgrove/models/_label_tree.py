@@ -206,7 +206,9 @@ def label_paths(
     products = products_along(conditional, indptr)
     if isinstance(learned.engine, StagedEngine):
         row_of = np.repeat(np.arange(rows.n_rows), np.diff(ends))
-        products = learned.engine.calibrated(rows, np.repeat(row_of, np.diff(indptr)), products)
+        products = learned.engine.calibrated(
+            rows.arrays, np.repeat(row_of, np.diff(indptr)), products
+        )
     return LabelPaths(indptr, nodes, products)
 
 

@@ -26,6 +26,8 @@ from labelgrove.models.engine._learned import (
 )
 from labelgrove.tuning._second_stage import CANDIDATES, SecondStage
 
+RowArrays = tuple[Pointers, Ids, Floats]  # of `Rows`
+
 BUDGET = 512
 """A label's sum of examples is cut to this many features once it has twice as many."""
 
@@ -132,8 +134,8 @@ class StagedEngine:
             best, best_scores = every[its], all_scores[its]
             if self.stage.reranks:
                 for row, ranked, its_scores in zip(given, best, best_scores, strict=True):
-                    x, k_best = _one_row(indptr, ids, values, row), ranked[:CANDIDATES].copy()
-                    _, [order] = self._reranked(*x, k_best[None], its_scores[None, :CANDIDATES], 1)
+                    x, k_best = _one_row(arrays[:3], row), ranked[:CANDIDATES].copy()
+                    _, [order] = self._reranked(x, k_best[None], its_scores[None, :CANDIDATES], 1)
                     ranked[:CANDIDATES] = k_best[order]
             found, scores = every, all_scores
         except _core.BudgetExceeded as refused:
@@ -159,7 +161,7 @@ class StagedEngine:
         scores: npt.NDArray[np.float32],
     ) -> int:
         """Learn from the predictions for these rows; return the row that examples were added to."""
-        indptr, ids, values, label_indptr, labels = arrays
+        *_, label_indptr, labels = arrays
         rows, keeps = zip(*watched, strict=True)
         true = [labels[label_indptr[row] : label_indptr[row + 1]] for row in rows]
         right = _right(found, np.repeat(np.arange(len(true)), [*map(len, true)]), true)
@@ -168,7 +170,7 @@ class StagedEngine:
             for i, row in enumerate(rows):
                 self.add(*arrays, at, row, weights)
                 its_labels, at = found[i : i + 1], row
-                cosines[i] = self._cosines(*_one_row(indptr, ids, values, row), its_labels, 1)
+                cosines[i] = self._cosines(_one_row(arrays[:3], row), its_labels, 1)
                 worth[i] = self._inverse_propensity(its_labels)
         self.stage.observe(scores, cosines, worth, right, np.array(keeps))
         return at
@@ -201,44 +203,30 @@ class StagedEngine:
                 share = number / following
                 yield int(rows[number - first]), share * share  # a power may be rounded differently
 
-    def add(
-        self,
-        indptr: Pointers,
-        ids: Ids,
-        values: Floats,
-        label_indptr: Pointers,
-        labels: Ids,
-        begin: int,
-        end: int,
-        weights: Floats | None,
-    ) -> None:
-        """Add these examples to the sums of their labels."""
+    def add(self, *examples: Any) -> None:
+        """Add examples, given as to `_core.LabelSums.add`, to the sums of their labels."""
         if self.stage.tail is not None and not self.again:
-            self.sums.add(indptr, ids, values, label_indptr, labels, begin, end, weights)
+            self.sums.add(*examples)
 
     def observe(
-        self,
-        indptr: Pointers,
-        ids: Ids,
-        values: Floats,
-        row_of: npt.NDArray[np.int64],
-        labels: Ids,
-        threads: int = 1,
+        self, rows: RowArrays, row_of: npt.NDArray[np.int64], labels: Ids, threads: int
     ) -> None:
         """Learn from predictions for held-out rows; ``row_of`` are the rows of the true labels."""
-        found, scores, *_ = self.first.top_k(indptr, ids, values, self.k, 0, None, threads)
+        found, scores, *_ = self.first.top_k(*rows, self.k, 0, None, threads)
         cosines, worth = np.zeros(found.shape, np.float32), np.zeros(found.shape)
         if self.stage.tail is not None:
-            cosines = self._cosines(indptr, ids, values, found, threads)
+            cosines = self._cosines(rows, found, threads)
             worth = self._inverse_propensity(found)
         right = _right(found, row_of, [labels])
         self.stage.observe(scores, cosines, worth, right, np.ones(len(found)))
 
-    def calibrated(self, rows: Any, row_of: npt.NDArray[np.int64], products: Floats) -> Floats:
+    def calibrated(
+        self, rows: RowArrays, row_of: npt.NDArray[np.int64], products: Floats
+    ) -> Floats:
         """Return the probabilities of labels or nodes that the first stage gives these ones."""
         if self.stage.examples == 0:
             return products
-        _, best, *_ = self.first.top_k(*rows.arrays, self.k, 0, None, 1)
+        _, best, *_ = self.first.top_k(*rows, self.k, 0, None, 1)
         return self.stage.calibrated(products, row_of, best)
 
     def remove_labels(self, labels: Ids) -> None:
@@ -259,25 +247,21 @@ class StagedEngine:
         threads: int,
     ) -> tuple[Any, ...]:
         """Return labels (n, k), probabilities (n, k), and costs of the first stage (n, 4)."""
-        most = max(k, CANDIDATES) if self.stage.reranks else k
-        labels, scores, costs = self.first.top_k(
-            indptr, ids, values, most, beam_width, allowed, threads
-        )
+        rows, most = (indptr, ids, values), max(k, CANDIDATES) if self.stage.reranks else k
+        labels, scores, costs = self.first.top_k(*rows, most, beam_width, allowed, threads)
         if self.stage.examples == 0:
             return labels, scores, costs
         best = scores
         if allowed is not None and not self.stage.reranks and self.stage.counts_places:
             lowest = np.nanmin(scores, axis=1, initial=np.inf)
-            _, best, more = self.first.top_k(indptr, ids, values, self.k, 0, None, threads, lowest)
+            _, best, more = self.first.top_k(*rows, self.k, 0, None, threads, lowest)
             costs = _both(costs, more)
         row_of = np.repeat(np.arange(len(scores)), most)
         found = self.stage.calibrated(scores.reshape(-1), row_of, best[:, : self.k])
         found = found.reshape(scores.shape)
         if self.stage.reranks:
             best = labels[:, :CANDIDATES]
-            probabilities, order = self._reranked(
-                indptr, ids, values, best, scores[:, :CANDIDATES], threads
-            )
+            probabilities, order = self._reranked(rows, best, scores[:, :CANDIDATES], threads)
             labels[:, :CANDIDATES] = np.take_along_axis(best, order, axis=1)
             found[:, CANDIDATES:] = _at_most(found[:, CANDIDATES:], probabilities)
             found[:, :CANDIDATES] = np.take_along_axis(probabilities, order, axis=1)
@@ -320,7 +304,7 @@ class StagedEngine:
             best_scores = _best_of_rows(scores, row_of, ends, self.k)
         estimates = self.stage.calibrated(scores, row_of, best_scores)
         if self.stage.reranks:
-            probabilities, _ = self._reranked(*rows, best, best_scores, threads)
+            probabilities, _ = self._reranked(rows, best, best_scores, threads)
             others = estimates[len(best_of) :, None]
             others = _at_most(others, probabilities[row_of[len(best_of) :]])[:, 0]
             estimates = np.concatenate([probabilities[there], others])
@@ -332,7 +316,7 @@ class StagedEngine:
 
     def _with_ties(
         self,
-        rows: tuple[Pointers, Ids, Floats],
+        rows: RowArrays,
         scope: _Scope,
         tied: npt.NDArray[np.int64],
         row_of: npt.NDArray[np.int64],
@@ -348,7 +332,7 @@ class StagedEngine:
         found = [(row_of, labels, scores)]
         anywhere = self.first.scope(self.stage.uncalibrated(scope.thresholds), scope.allowed)
         for row in tied.tolist():
-            _, more, its_scores, _ = self.first.above_threshold(*_one_row(*rows, row), anywhere, 1)
+            _, more, its_scores, _ = self.first.above_threshold(*_one_row(rows, row), anywhere, 1)
             fresh = ~np.isin(more, labels[row_of == row])
             found.append((np.full(fresh.sum(), row), more[fresh], its_scores[fresh]))
         row_of, labels, scores = map(np.concatenate, zip(*found, strict=True))
@@ -374,36 +358,25 @@ class StagedEngine:
         return _Scope(thresholds, allowed, self.first.scope(least, allowed), by_place, lowest)
 
     def _reranked(
-        self,
-        indptr: Pointers,
-        ids: Ids,
-        values: Floats,
-        labels: npt.NDArray[np.uint32],
-        scores: npt.NDArray[np.float32],
-        threads: int,
-    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+        self, rows: RowArrays, labels: Ids, scores: Floats, threads: int
+    ) -> tuple[Floats, npt.NDArray[np.int64]]:
         """Return the probabilities of candidates (n, k) and their order."""
-        cosines = self._cosines(indptr, ids, values, labels, threads)
+        cosines = self._cosines(rows, labels, threads)
         found = self.stage.rescored(scores, cosines).astype(np.float32)
         merit = self.stage.merit(self._inverse_propensity(labels))
         order = np.argsort(-np.where(labels == MISSING, -1.0, found * merit), axis=1, kind="stable")
         return found, order
 
-    def _cosines(
-        self, indptr: Pointers, ids: Ids, values: Floats, labels: Any, threads: int
-    ) -> Floats:
-        candidates = np.ascontiguousarray(labels).reshape(-1)
-        cosines: Floats = self.sums.cosines(indptr, ids, values, candidates, threads)
-        return cosines
+    def _cosines(self, rows: RowArrays, labels: Ids, threads: int) -> Floats:
+        return self.sums.cosines(*rows, np.ascontiguousarray(labels).reshape(-1), threads)
 
-    def cosine(self, indptr: Pointers, ids: Ids, values: Floats, label: int) -> float | None:
-        """Return the cosine of the only row to a label's centroid; None if it is not used."""
+    def cosine(self, row: RowArrays, label: int) -> float | None:
+        """Return the cosine of a single row to a label's centroid; None if it is not used."""
         if not self.stage.reranks:
             return None
-        if label not in self.first.top_k(indptr, ids, values, CANDIDATES, 0, None, 1)[0]:
+        if label not in self.first.top_k(*row, CANDIDATES, 0, None, 1)[0]:
             return None
-        one = np.array([[label]], np.uint32)
-        return float(self._cosines(indptr, ids, values, one, 1)[0, 0])
+        return float(self._cosines(row, np.array([label], np.uint32), 1)[0, 0])
 
     def _inverse_propensity(self, labels: npt.NDArray[np.uint32]) -> npt.NDArray[np.float64]:
         counts = self.sums.counts(np.ascontiguousarray(labels).reshape(-1))
@@ -473,7 +446,8 @@ def with_stage(engine: Any, stage: SecondStage | None, other: Any, sums_bytes: i
     return StagedEngine(engine, stage, sums, sums_bytes=sums_bytes)
 
 
-def _one_row(indptr: Pointers, ids: Ids, values: Floats, row: int) -> tuple[Pointers, Ids, Floats]:
+def _one_row(rows: RowArrays, row: int) -> RowArrays:
+    indptr, ids, values = rows
     if len(indptr) == 0:
         width = len(ids)
         return indptr, ids, values[row * width : (row + 1) * width]

@@ -85,7 +85,7 @@ def explain(
                 contributions=_weighed(average, found.values, top, named)[0],
                 fallen_out=None if predicted else _fall(path, needed),
                 first_stage=None if staged is None else _probability_of(tree, rows, one),
-                cosine=_cosine(learned, rows, one),
+                cosine=None if staged is None else staged.cosine(rows.arrays, one),
             )
         )
     common = None if given is None or len(given) > 1 else float(given[0])
@@ -189,13 +189,6 @@ def _probability_of(learned: AnyLearned, rows: Rows, label: int) -> float:
     thresholds[label] = 0.0
     found = learned.engine.above_threshold(*rows.arrays, learned.engine.scope(thresholds), 1)[2]
     return float(found[0]) if len(found) else 0.0
-
-
-def _cosine(learned: AnyLearned, rows: Rows, label: int) -> float | None:
-    """Return the cosine of the row and the label's centroid; None if no second stage uses it."""
-    if not isinstance(learned.engine, StagedEngine):
-        return None
-    return learned.engine.cosine(*rows.arrays, label)
 
 
 def _rank_of(learned: AnyLearned, rows: Rows, label: int, probability: float) -> int:
