@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -114,20 +114,23 @@ def with_names(
     most = classifier._most_weight
     weights = check_weights(sample_weight, len(given), most=most, some=some)
     known.foresee(targets)
-    learnt = _learnt(targets, learned, again=again)
     rows: list[int] = []  # -1 for names
     found: list[str] = []
     labels: list[Any] = []
     single = targets.kind == "multiclass"
-    met = set[Any]()
+    met = _learnt(targets, learned, again=again)
     started = learned is not None and (again or bool(learned.counts.any()))
     for i, text in enumerate(given):
         row = targets.row(i)
-        for label in _new(row, targets, vocabulary, names, learnt, met, started):
-            if said := "\n".join(vocabulary.names(label)):
+        introduced = list(row)
+        if names == "all" and row and not started:
+            introduced += _ids(vocabulary, targets)
+        for label in introduced:
+            if label not in met and (said := "\n".join(vocabulary.names(label))):
                 rows.append(-1)
                 found.append(said)
                 labels.append(label if single else [label])
+            met.add(label)
         started = started or bool(row)
         rows.append(i)
         found.append(text)
@@ -136,25 +139,6 @@ def with_names(
     if weights is not None:
         weights = np.where(own, weights[np.maximum(rows, 0)] if rows else 0.0, _WEIGHT)
     return WithNames(found, labels, weights, own)
-
-
-def _new(
-    row: list[Any],
-    targets: Targets,
-    vocabulary: Vocabulary,
-    names: NamesLearnt,
-    learnt: set[Any],
-    met: set[Any],
-    started: bool,
-) -> Iterator[Any]:
-    """Yield the labels that this row introduces; the first label may introduce all others."""
-    fresh = list(row)
-    if names == "all" and row and not started:
-        fresh += _ids(vocabulary, targets)
-    for label in fresh:
-        if label not in met and label not in learnt:
-            met.add(label)
-            yield label
 
 
 def _learnt(targets: Targets, learned: AnyLearned | None, *, again: bool) -> set[Any]:

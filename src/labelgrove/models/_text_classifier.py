@@ -632,45 +632,33 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         if self.names is None or classifier.vocabulary_ is None:
             self._learn(X, y, classes, sample_weight, patience, again=again, watch=watch)
             return
-        given = checked_texts(X), y, classes, sample_weight, patience
-        while not self._learn_named(*given, again=again, watch=watch):
-            pass  # another thread has learnt names since we looked
-
-    def _learn_named(
-        self,
-        texts: list[str],
-        y: Any,
-        classes: Any,
-        sample_weight: Any,
-        patience: float | None,
-        *,
-        again: bool,
-        watch: Watch | None,
-    ) -> bool:
-        """Learn texts and the names of new labels; False if the labels are not new any more."""
-        classifier: Any = self.classifier_
-        assert self.names is not None
-        insert = partial(with_names, classifier, self.names, texts, y, sample_weight, again=again)
-        with classifier._guard.reading(patience):
-            more = insert()
-            if classes is not None:
-                known = () if classifier._learned is None else classifier._learned.classes()
-                named = [one for one in known if one in classifier.vocabulary_]
-                classes = more.announced(classes, named)
-        if watch is not None:
-            watch = replace(watch, rows=np.flatnonzero(more.own)[watch.rows].astype(np.uint64))
-        with _counting(more.own):
-            return self._learn(
-                more.texts,
-                more.labels,
-                classes,
-                more.weights,
-                patience,
-                own=more.own,
-                again=again,
-                watch=watch,
-                still=lambda: insert().texts == more.texts,
-            )
+        insert = partial(
+            with_names, classifier, self.names, checked_texts(X), y, sample_weight, again=again
+        )
+        learnt = False
+        while not learnt:  # another thread may have learnt names since we looked
+            announced, asked = classes, watch
+            with classifier._guard.reading(patience):
+                more = insert()
+                if classes is not None:
+                    known = () if classifier._learned is None else classifier._learned.classes()
+                    named = [one for one in known if one in classifier.vocabulary_]
+                    announced = more.announced(classes, named)
+            if watch is not None:
+                rows = np.flatnonzero(more.own)[watch.rows].astype(np.uint64)
+                asked = replace(watch, rows=rows)
+            with _counting(more.own):
+                learnt = self._learn(
+                    more.texts,
+                    more.labels,
+                    announced,
+                    more.weights,
+                    patience,
+                    own=more.own,
+                    again=again,
+                    watch=asked,
+                    still=lambda texts=more.texts: insert().texts == texts,
+                )
 
     def _learn(
         self,
