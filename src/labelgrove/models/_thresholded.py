@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Self
 
@@ -170,35 +170,31 @@ class ThresholdedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         require_probabilities(self.estimator)
         labels = LabelRegistry()
         examples = Labelled.read(X, y, labels).weighed(sample_weight)
-        given = self._given_examples(examples, labels)
-        counts, n_rows = _label_counts([examples, *given], len(labels))
+        split, parts = None, [examples]
+        if isinstance(self.validation, tuple) and len(self.validation) == 2:
+            parts.append(Labelled.read(*self.validation, labels, examples.kind))
+        else:
+            split = Split.read(self.validation)
+        counts = sum(np.bincount(part.truth.indices, minlength=len(labels)) for part in parts)
+        n_rows = sum(part.truth.shape[0] for part in parts)
         options = {name: getattr(self, name) for name in DEFAULTS}
-        tuning = HeldOutTuning(self.method, counts, n_rows, **options)
+        tuning = HeldOutTuning(self.method, np.asarray(counts, np.int64), n_rows, **options)
+        fits: Iterable[tuple[Any, Labelled]]
+        if split is None:
+            fits = [(examples.fit(self.estimator), parts[1])]
+        else:
+            fits = split.fitted(self.estimator, examples, self.random_state)
         fitted = None
-        for fitted, held_out in self._fitted(examples, given):
+        for fitted, held_out in fits:
             columns = _columns(_classes_of(fitted, examples), labels, examples)
             truth = csr_array(held_out.truth)
             truth.resize((truth.shape[0], len(labels)))
             tuning.show(fitted, columns, held_out.X, truth)
-        if not given and (self.refit or Split.read(self.validation).folds):
+        if split is not None and (self.refit or split.folds):
             fitted = examples.fit(self.estimator)
         self._adopt(fitted, examples, labels, tuning.finish())
         self.inner_products_ = tuning.inner_products / tuning.n_rows
         return self
-
-    def _given_examples(self, examples: Labelled, labels: LabelRegistry) -> list[Labelled]:
-        if not isinstance(self.validation, tuple) or len(self.validation) != 2:
-            Split.read(self.validation)
-            return []
-        return [Labelled.read(*self.validation, labels, examples.kind)]
-
-    def _fitted(self, examples: Labelled, given: list[Labelled]) -> Iterator[tuple[Any, Labelled]]:
-        """Yield fitted estimators, each with examples that it has not seen."""
-        if given:
-            yield examples.fit(self.estimator), given[0]
-            return
-        split = Split.read(self.validation)
-        yield from split.fitted(self.estimator, examples, self.random_state)
 
     def _adopt(
         self, fitted: Any, examples: Labelled, labels: LabelRegistry, tuned: Thresholds
@@ -300,11 +296,6 @@ class ThresholdedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         tags.input_tags = inner.input_tags
         tags.classifier_tags = inner.classifier_tags
         return tags
-
-
-def _label_counts(parts: list[Labelled], n_labels: int) -> tuple[npt.NDArray[np.int64], int]:
-    counts = sum(np.bincount(part.truth.indices, minlength=n_labels) for part in parts)
-    return np.asarray(counts, np.int64), sum(part.truth.shape[0] for part in parts)
 
 
 def _classes_of(fitted: Any, examples: Labelled) -> npt.NDArray[Any]:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from labelgrove import _core
 from labelgrove._errors import ModelFileError
+from labelgrove.models._plt_options import EngineOptions
 from labelgrove.models.engine._learned import AnyLearned, TunedScope
 from labelgrove.tuning import Thresholds
 
@@ -90,10 +91,14 @@ def thresholds_state(
 
 def thresholds_in_force(learned: AnyLearned) -> Thresholds | None:
     """Return the thresholds by label id: set by the user, tuned while learning, or None."""
-    start = _online_start(learned)
-    if learned.tuned is not None or start is None:
-        return learned.tuned
-    return Thresholds(_online(learned), start, "ofo", "macro", math.nan)
+    options, engine = learned.options, learned.engine
+    if learned.tuned is None and isinstance(options, EngineOptions) and options.ofo_b:
+        if not engine.can_learn:
+            return None
+        assert isinstance(engine, _core.OnlinePlt)  # with OFO there is no second stage
+        start = min(options.ofo_a / options.ofo_b, 0.5)  # of an unseen label
+        return Thresholds(engine.thresholds(), start, "ofo", "macro", math.nan)
+    return learned.tuned
 
 
 def thresholds_from_state(
@@ -107,17 +112,3 @@ def thresholds_from_state(
         raise ModelFileError(f"array '{_ARRAY}' must have at most one number for every label")
     score = math.nan if about["score"] is None else about["score"]
     return Thresholds(values, about["default"], about["method"], about["average"], score)
-
-
-def _online_start(learned: AnyLearned) -> float | None:
-    """Return the threshold of an unseen label if thresholds are tuned while learning, else None."""
-    options = learned.options.to_dict()
-    if not options.get("ofo_b") or not learned.engine.can_learn:
-        return None
-    return float(min(options["ofo_a"] / options["ofo_b"], 0.5))
-
-
-def _online(learned: AnyLearned) -> FloatArray:
-    engine = learned.engine
-    assert isinstance(engine, _core.OnlinePlt)
-    return engine.thresholds()
