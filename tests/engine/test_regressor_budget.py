@@ -32,7 +32,7 @@ each_tree = pytest.mark.parametrize("name", TREES)
 def options(name: str, **changes: Any) -> dict[str, Any]:
     estimator, given = TREES[name][1:]
     clf = estimator(**{**given, "normalize": False, **changes})
-    saved: dict[str, Any] = clf._start(named=False).options.to_dict()
+    saved: dict[str, Any] = clf._start().options.to_dict()
     return saved
 
 

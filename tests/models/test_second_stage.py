@@ -260,7 +260,7 @@ def test_what_is_asked_within_learning_is_as_between_two_calls(parameters: dict[
     ends = np.cumsum([0, *map(len, Y)])
     labels = np.array([ids[name] for row in Y for name in row], np.uint32)
     dense = np.empty(0, np.int64), np.arange(24, dtype=np.uint32), X.ravel()
-    engine = clf._start(named=False).make(None)
+    engine = clf._start().make(None)
     found, scores = engine.learn(*dense, ends, labels, 0, 90, 2, None, asked, k)
     for i, row in enumerate(asked.tolist()):
         names = np.array([*ids, ""], object)[np.minimum(found[i], len(ids))]

@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags
 
 from labelgrove._errors import ParameterError
+from labelgrove._features import FeatureNames
 from labelgrove._parameters import finite, integer, thread_count
 from labelgrove._targets import parse_targets
 from labelgrove._validation import check_weights
@@ -30,7 +31,7 @@ from labelgrove.models.engine._archive import (
     parameters_from,
     vocabulary_from,
 )
-from labelgrove.models.engine._examples import Mask
+from labelgrove.models.engine._examples import Mask, Start
 from labelgrove.models.engine._guard import Guard, Turn
 from labelgrove.models.engine._learned import (
     KINDS,
@@ -772,15 +773,17 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         probe = clone(self)
         if getattr(probe, "tree", "") is None and getattr(probe, "warm_start_size", None) is None:
             probe.set_params(tree=LabelTree.flat(["any"]))
-        probe._started(named=False)
+        probe._started()
 
-    def _started(self, *, named: bool) -> Any:
-        """Check all parameters; return the result of `_start`, with the second stage added."""
+    def _started(self, *, named: bool = False) -> Start[Any]:
+        """Check all parameters; ``named`` says that features have names."""
         self._checked_threshold()
         thread_count(self.n_jobs)
         if hasattr(self, "epochs"):
             integer("epochs", self.epochs, 1)
-        return replace(self._start(named=named), stage=self._new_stage())
+        start = self._start()
+        features = FeatureNames() if named and start.features is None else start.features
+        return replace(start, features=features, stage=self._new_stage())
 
     def _new_stage(self) -> SecondStage | None:
         """Make the untrained second stage that the parameters ask for, if any."""
@@ -797,8 +800,8 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         return self.second_stage
 
     @abstractmethod
-    def _start(self, *, named: bool) -> Any:
-        """Check the parameters; ``named`` says that features have names."""
+    def _start(self) -> Start[Any]:
+        """Check the parameters of this estimator alone."""
 
     def _about(self) -> About:
         return About(self.algorithm, self.get_params(deep=False), vocabulary=self._vocabulary)
@@ -832,4 +835,4 @@ def learns_only_classes(estimator: LabelClassifier | None) -> bool:
 
 def check_parameters(model: Any) -> None:
     """Refuse any model's parameter outside its domain, before data are read."""
-    model._started(named=False)
+    model._started()

@@ -40,8 +40,8 @@ class BatchClassifier(LabelClassifier):
         fit_at_once(self, X, y, sample_weight, own)
 
     @abstractmethod
-    def _start(self, *, named: bool) -> BatchStart:
-        """Check the parameters; ``named`` says that features have names.
+    def _start(self) -> BatchStart:
+        """Check the parameters.
 
         The engine is made from the examples and their weights, which may be None.
         """

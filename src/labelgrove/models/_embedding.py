@@ -229,23 +229,26 @@ class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
     def _fit(self, X: Any, y: Any, sample_weight: Any, own: Mask = None) -> None:
         fit_at_once(self, X, y, sample_weight, own)
 
-    def _start(self, *, named: bool) -> Start[Any]:
+    def _start(self) -> Start[Any]:
         parameters = self.get_params(deep=False)
         options = EmbeddingOptions.from_parameters(parameters)
         plan = TreePlan({**parameters, "n_trees": 1}, options.seed)
         integer("max_iter", self.max_iter, 1, 10**6)
         labels = labels_of(plan.given)
         keys, vectors = _first_vectors(self.vectors, options.dimension)
-        names = keys if isinstance(keys, list) else None
-        if names is not None and not named:
+        features = FeatureNames(keys) if isinstance(keys, list) else None
+        columns = np.arange(len(vectors), dtype=np.uint32) if isinstance(keys, list) else keys
+        make = partial(self._make_engine, options, plan, labels, columns, vectors)
+        return Start(options, make, labels, features)
+
+    def _started(self, *, named: bool = False) -> Start[Any]:
+        start = super()._started(named=named)
+        if start.features is not None and not named:
             raise ParameterError(
                 "vectors: found names of features; expected examples with names as well: dicts, or "
                 "texts with TextFeatures"
             )
-        features = FeatureNames(names or ()) if named else None
-        columns = np.arange(len(vectors), dtype=np.uint32) if isinstance(keys, list) else keys
-        make = partial(self._make_engine, options, plan, labels, columns, vectors)
-        return Start(options, labels, features, make)
+        return start
 
     def _make_engine(
         self,

@@ -13,8 +13,6 @@ import numpy.typing as npt
 
 from labelgrove import _core
 from labelgrove._errors import ModelStateError
-from labelgrove._features import FeatureNames
-from labelgrove._labels import LabelRegistry
 from labelgrove._parameters import thread_count
 from labelgrove.models._batch import BatchClassifier, BatchStart
 from labelgrove.models.engine._examples import Examples, Start
@@ -32,10 +30,9 @@ class ForestClassifier(BatchClassifier):
     _takes_beam = False
     n_jobs: int | None
 
-    def _start(self, *, named: bool) -> BatchStart:
+    def _start(self) -> BatchStart:
         options = self._format.options.from_parameters(self.get_params(deep=False))
-        make = partial(self._grow, options)
-        return Start(options, LabelRegistry(), FeatureNames() if named else None, make)
+        return Start(options, partial(self._grow, options))
 
     def _grow(
         self,

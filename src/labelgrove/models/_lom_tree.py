@@ -12,8 +12,6 @@ from sklearn.utils import Tags
 
 from labelgrove import _core
 from labelgrove._errors import ModelStateError
-from labelgrove._features import FeatureNames
-from labelgrove._labels import LabelRegistry
 from labelgrove._parameters import choice, flag, integer, real, seed_from
 from labelgrove.models._online import OnlineClassifier, OnlineStart
 from labelgrove.models._plt_options import (
@@ -252,14 +250,9 @@ class LOMTreeClassifier(OnlineClassifier):
     def _kinds(self) -> tuple[str, ...]:
         return ("multiclass",)
 
-    def _start(self, *, named: bool) -> OnlineStart:
+    def _start(self) -> OnlineStart:
         options = LOMTreeOptions.from_parameters(self.get_params(deep=False))
-        return Start(
-            options,
-            LabelRegistry(),
-            FeatureNames() if named else None,
-            lambda _: _core.LomTree(options.to_dict()),
-        )
+        return Start(options, lambda _: _core.LomTree(options.to_dict()))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from labelgrove import _core
-from labelgrove._features import FeatureNames
-from labelgrove._labels import LabelRegistry
 from labelgrove._parameters import flag, integer, real, seed_from
 from labelgrove.models._online import OnlineClassifier, OnlineStart
 from labelgrove.models._plt_options import FLOATS, budget_from, budget_of
@@ -196,11 +194,6 @@ class MemoryTreeClassifier(OnlineClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _start(self, *, named: bool) -> OnlineStart:
+    def _start(self) -> OnlineStart:
         options = MemoryTreeOptions.from_parameters(self.get_params(deep=False))
-        return Start(
-            options,
-            LabelRegistry(),
-            FeatureNames() if named else None,
-            lambda _: _core.MemoryTree(options.to_dict()),
-        )
+        return Start(options, lambda _: _core.MemoryTree(options.to_dict()))

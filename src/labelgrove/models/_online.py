@@ -231,8 +231,8 @@ class OnlineClassifier(LabelClassifier):
             )
 
     @abstractmethod
-    def _start(self, *, named: bool) -> OnlineStart:
-        """Check the parameters; ``named`` says that features have names.
+    def _start(self) -> OnlineStart:
+        """Check the parameters.
 
         The engine is made from all examples of a ``fit``, or from None by ``partial_fit``.
         """

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from labelgrove import _core
 from labelgrove._errors import DataError, ParameterError
-from labelgrove._features import FeatureNames
 from labelgrove.models._label_tree import LabelTreeClassifier
 from labelgrove.models._online import OnlineClassifier, OnlineStart
 from labelgrove.models._plt_options import (
@@ -230,7 +229,7 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _start(self, *, named: bool) -> OnlineStart:
+    def _start(self) -> OnlineStart:
         options = EngineOptions.from_parameters(self.get_params(deep=False))
         if self.tree is not None and not isinstance(self.tree, LabelTree):
             raise ParameterError(f"tree={self.tree!r}: expected a LabelTree or None")
@@ -248,8 +247,7 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         _check_share(self.warm_start_size)
         if options.n_trees > 1 and options.replay == 0 and self.warm_start_size is None:
             _check_trees_differ(options)
-        make = partial(self._make_engine, options)
-        return Start(options, labels_of(self.tree), FeatureNames() if named else None, make)
+        return Start(options, partial(self._make_engine, options), labels_of(self.tree))
 
     def _make_engine(self, options: EngineOptions, examples: Examples | None) -> _core.OnlinePlt:
         """Make an untrained engine, on the given or sampled tree if there is one."""

@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from labelgrove import _core
 from labelgrove._errors import ParameterError
-from labelgrove._features import FeatureNames
 from labelgrove._labels import LabelRegistry
 from labelgrove._parameters import thread_count
 from labelgrove.models._batch import BatchClassifier, BatchStart
@@ -197,10 +196,9 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
     def _most_weight(self) -> float:
         return MOST_WEIGHT if self.solver == "adagrad" or self.online_ready else math.inf
 
-    def _start(self, *, named: bool) -> BatchStart:
+    def _start(self) -> BatchStart:
         options, plan, labels = self._checked()
-        make = partial(self._train, options, plan, labels)
-        return Start(options, labels, FeatureNames() if named else None, make)
+        return Start(options, partial(self._train, options, plan, labels), labels)
 
     def _checked(self) -> tuple[BatchOptions, TreePlan, LabelRegistry]:
         """Check the parameters; return options, tree plan, and the labels of a given tree."""

@@ -609,8 +609,8 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         front_end, names, columns = self.text_.state(), self.names, self.columns
         return replace(about, front_end=front_end, names=names, columns=columns)
 
-    def _started(self, *, named: bool) -> Any:
-        return self._fresh()[0]._started(named=named)
+    def _started(self) -> Any:
+        return self._fresh()[0]._started()
 
     def _begin(self) -> None:
         if not hasattr(self, "classifier_"):

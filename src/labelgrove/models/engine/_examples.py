@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
@@ -127,20 +127,20 @@ class Start(Generic[MakeT_co]):
     Attributes
     ----------
     options : Options
+    make : callable
+        Makes the engine when the first examples are available.
     labels : LabelRegistry
         Labels of the given tree, if any.
     features : FeatureNames or None
         Names of features, if examples are dicts.
-    make : callable
-        Makes the engine when the first examples are available.
     stage : SecondStage or None
         The second stage of the engine.
     """
 
     options: Options
-    labels: LabelRegistry
-    features: FeatureNames | None
     make: MakeT_co
+    labels: LabelRegistry = field(default_factory=LabelRegistry)
+    features: FeatureNames | None = None
     stage: SecondStage | None = None
 
     def learned(self, engine: Engine, examples: Examples) -> AnyLearned:
