@@ -33,24 +33,17 @@ from labelgrove.models.engine._archive import (
 )
 from labelgrove.models.engine._examples import Mask, Start
 from labelgrove.models.engine._guard import Guard, Turn
-from labelgrove.models.engine._learned import (
-    KINDS,
-    AnyLearned,
-    known,
-    of_kinds,
-)
+from labelgrove.models.engine._learned import KINDS, AnyLearned, known, of_kinds
 from labelgrove.models.engine._predicting import (
     SearchStats,
     all_estimates,
     best_classes,
     best_estimates,
+    best_labels,
     estimates,
     ids_to_names,
     indicator_of,
     right_among_best,
-)
-from labelgrove.models.engine._predicting import (
-    top_k as best_labels,
 )
 from labelgrove.models.engine._tuned import keep_thresholds, tuned_by_class
 from labelgrove.models.explanations._explain import FeatureNaming, explain
@@ -307,11 +300,10 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         NotLearnedError, DataError
             As for :meth:`predict_topk`; also if y or sample_weight cannot be used.
         """
-        known(self._learned)
-        targets = of_kinds(self._kinds, parse_targets(y))
         with self._guard.reading():
             learned = known(self._learned)
             rows = learned.check_rows(X)
+            targets = of_kinds(self._kinds, parse_targets(y))
             row_of, right = right_among_best(learned, rows, targets, 1, self.n_jobs)
             weights = check_weights(sample_weight, rows.n_rows)
         hits = np.zeros(targets.n_rows)
@@ -642,7 +634,6 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
 
     def _change(self, change: Callable[[AnyLearned], None], patience: float | None = None) -> Self:
         """Change the learnt state while no other thread uses it; with patience, wait for them."""
-        known(self._learned)
         with self._guard.changing(patience) as turn, turn.alone():
             change(known(self._learned))
         return self
@@ -732,14 +723,11 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         return self._fingerprint(self._about())
 
     def _fingerprint(self, about: About) -> str:
-        known(self._learned)
         with self._guard.reading():
-            return model_fingerprint(
-                *model_state(known(self._learned), about, for_prediction=False)
-            )
+            state = model_state(known(self._learned), about, for_prediction=False)
+            return model_fingerprint(*state)
 
     def _save(self, path: str | PathLike[str], about: About, *, for_prediction: bool) -> None:
-        known(self._learned)
         with self._guard.reading():
             header, arrays = model_state(known(self._learned), about, for_prediction=for_prediction)
 

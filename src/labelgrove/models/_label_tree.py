@@ -19,7 +19,7 @@ from labelgrove.models.engine._archive import About
 from labelgrove.models.engine._compacting import checked_compaction, compact_copy
 from labelgrove.models.engine._learned import Learned, TreeEngine, as_collection, known
 from labelgrove.models.engine._predicting import precision_at
-from labelgrove.models.engine._records import PLACES, CompactionReport, Options
+from labelgrove.models.engine._records import CompactionReport, Options
 from labelgrove.models.engine._staged import StagedEngine
 from labelgrove.models.engine._trees import tree_numbers, tree_snapshot
 from labelgrove.models.explanations._explain import products_along
@@ -110,9 +110,7 @@ class LabelTreeClassifier(LabelClassifier):
             raise ParameterError("found only one of X and y; expected both or neither")
         measure = None
         if X is not None:
-            measure = partial(
-                precision_at, X=X, y=y, kinds=self._kinds, places=PLACES, n_jobs=self.n_jobs
-            )
+            measure = partial(precision_at, X=X, y=y, kinds=self._kinds, n_jobs=self.n_jobs)
         with self._guard.reading():
             learned = known(self._learned)
             compacted = compact_copy(

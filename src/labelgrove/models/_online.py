@@ -168,30 +168,15 @@ class OnlineClassifier(LabelClassifier):
         with self._guard.changing(patience) as turn:
             if not still():
                 return False
-            zeros = prepare is not None
-            examples = self._take_more(X, y, sample_weight, classes, turn, own, zeros=zeros)
+            into = self._learned or self._started(named=is_dict_rows(X))
+            if isinstance(into, Learned) and not into.engine.can_learn:
+                raise ModelStateError("this model was saved for prediction only and cannot learn")
+            given, zeros = (X, y, sample_weight, classes), prepare is not None
+            examples = take(self, into, *given, own=own, some=False, zeros=zeros)
+            if isinstance(into, Start):  # nothing has been learnt yet
+                self._adopt(into.learned(into.make(None), examples), turn)
             self._run(examples, 1, turn, threads, pace, prepare, again=again, watch=watch)
         return True
-
-    def _take_more(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        classes: Any,
-        turn: Turn,
-        own: Mask,
-        *,
-        zeros: bool,
-    ) -> Examples:
-        """Validate a call's examples; start the model if it has learnt nothing yet."""
-        into = self._learned or self._started(named=is_dict_rows(X))
-        if isinstance(into, Learned) and not into.engine.can_learn:
-            raise ModelStateError("this model was saved for prediction only and cannot learn")
-        examples = take(self, into, X, y, sample_weight, classes, own=own, some=False, zeros=zeros)
-        if isinstance(into, Start):
-            self._adopt(into.learned(into.make(None), examples), turn)
-        return examples
 
     def _run(
         self,

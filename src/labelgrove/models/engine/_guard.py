@@ -8,6 +8,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from time import monotonic
 
 from labelgrove._errors import ModelStateError
@@ -19,6 +20,7 @@ _guards: weakref.WeakSet[Guard] = weakref.WeakSet()
 _SECONDS = 0.05
 
 
+@dataclass(frozen=True)
 class Turn:
     """A thread's turn to change the model.
 
@@ -31,11 +33,8 @@ class Turn:
         threads may read, if the turn was waited for, so the model must be consistent there.
     """
 
-    def __init__(
-        self, interrupts: Interrupts, alone: Callable[[], AbstractContextManager[None]]
-    ) -> None:
-        self.interrupts = interrupts
-        self.alone = alone
+    interrupts: Interrupts
+    alone: Callable[[], AbstractContextManager[None]]
 
 
 class _Reading:
@@ -104,7 +103,7 @@ class Guard:
         """Register a reader, at once or after waiting."""
         with self._lock:
             if not self._alone and (
-                patience is None or not self._line or self._is_read_by(reading.thread)
+                patience is None or not self._line or reading.thread in self._reading_threads()
             ):
                 self._readers.add(weakref.ref(reading, self._readers.discard))
                 return
@@ -243,9 +242,6 @@ class Guard:
                     self._readers.discard(weakref.ref(ticket.reading))
                 self._serve()
             raise
-
-    def _is_read_by(self, thread: int) -> bool:
-        return thread in self._reading_threads()
 
     def _is_read_by_others(self, thread: int) -> bool:
         """Whether another thread is reading. Readers of this thread were interrupted."""

@@ -17,6 +17,7 @@ from labelgrove._sparse import csr_of
 from labelgrove._targets import Targets, parse_targets
 from labelgrove._validation import Rows, require_same_length
 from labelgrove.models.engine._learned import MISSING, AnyLearned, of_kinds
+from labelgrove.models.engine._records import PLACES
 from labelgrove.models.engine._staged import first_stage, keeps_ranking
 from labelgrove.models.engine._tuned import tuned_scope
 
@@ -53,7 +54,7 @@ class SearchStats:
     bytes: npt.NDArray[np.uint64]
 
 
-def top_k(
+def best_labels(
     learned: AnyLearned,
     rows: Rows,
     k: int,
@@ -82,7 +83,7 @@ def top_k(
 
 def best_classes(learned: AnyLearned, rows: Rows, n_jobs: int | None) -> npt.NDArray[Any]:
     """Return the name of the most probable class of every row."""
-    ids, scores, *_ = top_k(learned, rows, 1, n_jobs)
+    ids, scores, *_ = best_labels(learned, rows, 1, n_jobs)
     if np.isnan(scores).any():
         raise NotLearnedError(
             "there is no class to predict; none has been learnt, or all have been removed"
@@ -124,7 +125,7 @@ def best_estimates(
     beam_width: int = 0,
 ) -> tuple[sp.csr_array, SearchStats]:
     """Return the k largest probabilities of every row, one column per class, and costs."""
-    ids, scores, costs = top_k(learned, rows, k, n_jobs, labels=labels, beam_width=beam_width)
+    ids, scores, costs = best_labels(learned, rows, k, n_jobs, labels=labels, beam_width=beam_width)
     there = ids != MISSING
     indptr = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
     found = found_to_csr(indptr, ids[there], scores[there], *learned.columns())
@@ -211,7 +212,7 @@ def right_among_best(
     """
     targets = learned.of_same_kind(targets)
     require_same_length(rows, targets.n_rows)
-    best = top_k(learned, rows, k, n_jobs)[0]
+    best = best_labels(learned, rows, k, n_jobs)[0]
     indptr, ids = learned.labels.ids_for(targets, add=False)
     row_of = np.repeat(np.arange(targets.n_rows), np.diff(indptr))
     right = (best[row_of] == ids.view(np.uint32)[:, None]) & (ids >= 0)[:, None]
@@ -219,17 +220,12 @@ def right_among_best(
 
 
 def precision_at(
-    learned: AnyLearned,
-    X: Any,
-    y: Any,
-    kinds: Collection[str],
-    places: tuple[int, ...],
-    n_jobs: int | None,
+    learned: AnyLearned, X: Any, y: Any, kinds: Collection[str], n_jobs: int | None
 ) -> tuple[float, ...]:
-    """Return P@k for every k in ``places``, rounded; unknown labels count as not predicted."""
+    """Return P@k for every k in `PLACES`, rounded; unknown labels count as not predicted."""
     targets = of_kinds(kinds, parse_targets(y))
-    _, right = right_among_best(learned, learned.check_rows(X), targets, max(places), n_jobs)
-    hits = [right[:, :k].sum() / (k * max(targets.n_rows, 1)) for k in places]
+    _, right = right_among_best(learned, learned.check_rows(X), targets, max(PLACES), n_jobs)
+    hits = [right[:, :k].sum() / (k * max(targets.n_rows, 1)) for k in PLACES]
     return tuple(round(float(share), _DIGITS) for share in hits)
 
 

@@ -76,7 +76,7 @@ def explain(
         average = found.counts @ found.contributions / max(found.counts.sum(), _TINY)
         explained.append(
             LabelExplanation(
-                label=_name_of(learned, one),
+                label=learned.labels.names[[one]].tolist()[0],  # a plain value
                 probability=probability,
                 rank=rank,
                 predicted=predicted,
@@ -93,7 +93,9 @@ def explain(
 
 
 def _path(found: Ways, top: int, named: _Named) -> tuple[Step, ...]:
-    products = found.products()
+    products = None
+    if found.probabilities is not None:
+        products = products_along(found.probabilities, np.array([0, len(found.path)]))
     steps = []
     for i, (step, node) in enumerate(zip(found.path, found.nodes, strict=True)):
         added, bias = found.contributions[step].astype(np.float64), float(found.bias[step])
@@ -152,16 +154,14 @@ def _one_row(learned: AnyLearned, x: Any) -> Rows:
         x = [x]
     elif hasattr(x, "to_frame") and learned.column_names is not None:
         x = x.to_frame().T  # a pandas Series: a row of a data frame
-    elif getattr(x, "ndim", 2) == 1 or (isinstance(x, list | tuple) and _is_number(x[:1])):
+    elif getattr(x, "ndim", 2) == 1 or (
+        isinstance(x, list | tuple) and len(x) > 0 and isinstance(x[0], Real)
+    ):
         x = (x if issparse(x) else np.asarray(x)).reshape(1, -1)
     rows = learned.check_rows(x)
     if rows.n_rows != 1:
         raise DataError(f"X has {rows.n_rows} rows; expected the one to explain")
     return rows
-
-
-def _is_number(first: Sequence[Any]) -> bool:
-    return len(first) > 0 and isinstance(first[0], Real)
 
 
 def _best_labels(
@@ -217,11 +217,6 @@ def _id_of(learned: AnyLearned, label: Any) -> int:
     if not np.isin(found, learned.engine.labels()):
         raise DataError(f"label {label!r} has no examples yet, so there is nothing to explain")
     return int(found)
-
-
-def _name_of(learned: AnyLearned, label: int) -> Any:
-    """Return the name of a label as a plain value."""
-    return learned.labels.names[[label]].tolist()[0]
 
 
 def _feature_naming(learned: AnyLearned, given: FeatureNaming | None) -> FeatureNaming:
@@ -300,12 +295,6 @@ class Ways:
     probabilities: Floats | None
     leaves: tuple[Leaf, ...] = ()
     needed: float | None = None
-
-    def products(self) -> Floats | None:
-        """Return the products of the probabilities along the path, rounded as in a search."""
-        if self.probabilities is None:
-            return None
-        return products_along(self.probabilities, np.array([0, self.probabilities.size]))
 
 
 def ways_to(learned: AnyLearned, rows: Rows, label: int) -> Ways:
