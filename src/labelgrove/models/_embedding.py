@@ -58,15 +58,13 @@ class EmbeddingOptions(Options):
     def from_parameters(cls, parameters: Mapping[str, Any]) -> EmbeddingOptions:
         p = parameters
         learner = choice("learner", p["learner"], _WORDS)
-        rate = p["learning_rate"]
+        rate = _DEFAULT_RATES[learner] if p["learning_rate"] is None else p["learning_rate"]
         arity = integer("arity", p["arity"], 2)
         return cls(
             dimension=integer("dimension", p["dimension"], 1, _MOST_DIMENSIONS),
             softmax=choice("loss", p["loss"], _LOSSES) == "softmax",
             learner=LEARNERS[learner],
-            rate=_DEFAULT_RATES[learner]
-            if rate is None
-            else real("learning_rate", p["learning_rate"], FLOATS[0], LARGEST_STEP),
+            rate=real("learning_rate", rate, FLOATS[0], LARGEST_STEP),
             epsilon=real("epsilon", p["epsilon"], *FLOATS),
             alpha=real("alpha", p["alpha"], 0.0, 1.0),
             arity=arity,

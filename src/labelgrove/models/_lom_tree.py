@@ -59,14 +59,12 @@ class LOMTreeOptions(Options):
         p = parameters
         learner = choice("learner", p["learner"], LEARNERS)
         auto = isinstance(p["max_nodes"], str) and p["max_nodes"] == "auto"
-        rate = p["learning_rate"]
+        rate = _DEFAULT_RATES[learner] if p["learning_rate"] is None else p["learning_rate"]
         seed_from(p["random_state"])  # checked as in other estimators, though nothing is drawn
         return cls(
             learner=LEARNERS[learner],
             loss=LOSSES[choice("loss", p["loss"], LOSSES)],
-            rate=_DEFAULT_RATES[learner]
-            if rate is None
-            else real("learning_rate", p["learning_rate"], FLOATS[0], LARGEST_STEP),
+            rate=real("learning_rate", rate, FLOATS[0], LARGEST_STEP),
             epsilon=real("epsilon", p["epsilon"], *FLOATS),
             r=real("r", p["r"], *FLOATS),
             max_nodes=0 if auto else integer("max_nodes", p["max_nodes"], 1),

@@ -9,6 +9,8 @@ from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
 from labelgrove import _core
 from labelgrove._errors import DataError, ParameterError
 from labelgrove.models._label_tree import LabelTreeClassifier
@@ -22,7 +24,7 @@ from labelgrove.models._plt_options import (
     resolved_stage,
 )
 from labelgrove.models.engine._archive import Format
-from labelgrove.models.engine._batch import BatchEngine, learn_on, start_on_sample
+from labelgrove.models.engine._batch import BatchEngine, start_on_sample
 from labelgrove.models.engine._examples import Examples, Start
 from labelgrove.models.engine._learned import Learned, known
 from labelgrove.models.engine._staged import first_stage, with_stage
@@ -341,7 +343,11 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
                 saved = trained.online.save(False)
                 engine = _core.OnlinePlt.load(options.to_dict(), saved, False)
             else:
-                engine = learn_on(options, trained.batch, batch.counts)
+                # The two engines share the weights; the state is estimated from label counts.
+                weights, counts = trained.batch.save(False, streamed=True), batch.counts
+                engine = _core.OnlinePlt.from_batch(
+                    options.to_dict(), weights, counts.astype(np.uint64)
+                )
             staged = with_stage(engine, online._new_stage(), batch.engine, options.sums_bytes)
             tuned = None if options.ofo_b else batch.tuned  # else OFO's would never be used
             learned = replace(batch.copy_around(staged), options=options, tuned=tuned)

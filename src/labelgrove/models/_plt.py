@@ -22,7 +22,6 @@ from labelgrove.models._plt_options import (
     LINKS,
     SOLVERS,
     BatchOptions,
-    EngineOptions,
     check_class_weight,
     class_weights,
 )
@@ -204,23 +203,20 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         """Check the parameters; return options, tree plan, and the labels of a given tree."""
         options = BatchOptions.from_parameters(self.get_params(deep=False))
         if self.online_ready:
-            options = replace(options, online=self._online_options(options))
+            if options.link == LINKS["softmax"]:
+                raise ParameterError(
+                    "online_ready=True: a model with link='softmax' cannot continue online; "
+                    "expected another link"
+                )
+            online = online_options(options, {"n_trees": self.n_trees})
+            options = replace(options, online=online)
         plan = TreePlan(self.get_params(deep=False), options.seed)
         check_class_weight(self.class_weight)
         if options.solver == SOLVERS.index("adagrad") and self.class_weight is not None:
             raise ParameterError(
                 "class_weight: solver='adagrad' does not support label costs; expected None"
             )
-        thread_count(self.n_jobs)
         return options, plan, labels_of(plan.given)
-
-    def _online_options(self, options: BatchOptions) -> EngineOptions:
-        if options.link == LINKS["softmax"]:
-            raise ParameterError(
-                "online_ready=True: a model with link='softmax' cannot continue online; expected "
-                "another link"
-            )
-        return online_options(options, {"n_trees": self.n_trees})
 
     def _train(
         self,

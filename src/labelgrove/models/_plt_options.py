@@ -113,13 +113,13 @@ class EngineOptions(Options):
         arity = integer("arity", p["arity"], 2)
         if p["max_leaves"] is None:
             p = {"first_leaves": FIRST_LEAVES, **p, "max_leaves": max(LEAVES, arity)}
-        rate = p["learning_rate"]
+        rate = 1.0 if p["learning_rate"] is None else p["learning_rate"]
         b = real("ofo_b", p["ofo_b"], 1e-9, 1e9)
         a = real("ofo_a", p["ofo_a"], 0.0, b)
         every = integer("ofo_every", p["ofo_every"], 1, 1000)
-        tunes = (
-            p["thresholds"] is not None and choice("thresholds", p["thresholds"], ["ofo"]) == "ofo"
-        )
+        tunes = p["thresholds"] is not None
+        if tunes:
+            choice("thresholds", p["thresholds"], ["ofo"])
         adapts = isinstance(p["replay"], str)
         if adapts and p["replay"] != "auto":
             raise ParameterError(
@@ -127,9 +127,7 @@ class EngineOptions(Options):
             )
         return cls(
             learner=LEARNERS[learner],
-            rate=1.0
-            if rate is None
-            else real("learning_rate", p["learning_rate"], FLOATS[0], LARGEST_STEP),
+            rate=real("learning_rate", rate, FLOATS[0], LARGEST_STEP),
             epsilon=real("epsilon", p["epsilon"], *FLOATS),
             l2=real("l2", p["l2"], 0.0, LARGEST_STEP),
             r=real("r", p["r"], *FLOATS),
@@ -242,18 +240,13 @@ class BatchOptions(Options):
         solver = choice("solver", parameters["solver"], SOLVERS)
         link = parameters["link"]
         if link is not None:
-            choice(
-                "link",
-                parameters["link"],
-                ["calibrated", "squared_hinge", "cubic_hinge", "softmax"],
-            )
+            choice("link", link, ["calibrated", "squared_hinge", "cubic_hinge", "softmax"])
         competing = link == "softmax"
         hinge = link is not None and not competing
         p = dict(parameters)
         if p["loss"] is None:
-            p["loss"] = (
-                "log" if competing or (solver == "adagrad" and not hinge) else "squared_hinge"
-            )
+            logistic = competing or (solver == "adagrad" and not hinge)
+            p["loss"] = "log" if logistic else "squared_hinge"
         loss = choice("loss", p["loss"], LOSSES)
         if competing and loss != "log":
             raise ParameterError(f"loss={loss!r}: with link='softmax' expected 'log' or None")
@@ -264,7 +257,7 @@ class BatchOptions(Options):
         if solver == "adagrad" and (competing or loss != "log"):
             raise ParameterError(
                 f"solver='adagrad': expected loss='log' and no link; found loss={loss!r}, "
-                f"link={p['link']!r}"
+                f"link={link!r}"
             )
         problem = "softmax" if competing else loss
         falls = p["C"] is None and problem == "squared_hinge" and solver == "dual"

@@ -129,14 +129,6 @@ def start_on_sample(
     return _core.OnlinePlt.on_trees(options.to_dict(), arrays, int(present[-1]) + 1)
 
 
-def learn_on(
-    options: EngineOptions, batch: _core.CompactPlt, label_counts: npt.NDArray[np.int64]
-) -> _core.OnlinePlt:
-    """Continue from a batch model's weights, with a state estimated from label counts."""
-    arrays = batch.save(False, streamed=True)  # the two engines share them
-    return _core.OnlinePlt.from_batch(options.to_dict(), arrays, label_counts.astype(np.uint64))
-
-
 def prepare(
     options: EngineOptions, batch: _core.CompactPlt, examples: Examples, threads: int
 ) -> _core.OnlinePlt:
