@@ -262,14 +262,7 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         examples = examples.without_ignored()
         size, n_rows = self.warm_start_size, examples.rows.n_rows
         n = int(size) if isinstance(size, Integral) else math.ceil(size * n_rows)
-        return start_on_sample(
-            options,
-            examples.rows,
-            examples.indptr,
-            examples.ids,
-            min(max(n, 1), n_rows),
-            self.n_jobs,
-        )
+        return start_on_sample(options, examples, min(max(n, 1), n_rows), self.n_jobs)
 
     @classmethod
     def from_batch(cls, model: PLTClassifier, **parameters: Any) -> Self:
@@ -320,7 +313,6 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
                 f"found a {type(model).__name__}; expected a PLTClassifier (of a TextClassifier, "
                 "its classifier_)"
             )
-        known(model._learned)
         with model._guard.reading():
             batch = known(model._learned)
             trained = first_stage(batch.engine)

@@ -26,7 +26,7 @@ from labelgrove.models._plt_options import (
     class_weights,
 )
 from labelgrove.models.engine._archive import Format
-from labelgrove.models.engine._batch import BatchEngine, learn_iplt, prepare
+from labelgrove.models.engine._batch import BatchEngine, learn_once, prepare
 from labelgrove.models.engine._examples import MOST_WEIGHT, Examples, Start
 from labelgrove.models.engine._learned import Learned
 from labelgrove.models.engine._trees import TreePlan, engine_tree_of_ids, labels_of
@@ -229,19 +229,15 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
     ) -> BatchEngine:
         """Build the trees and learn their node classifiers."""
         rows, indptr, ids = examples.rows, examples.indptr, examples.ids
-        online = options.solver == SOLVERS.index("adagrad")
         trees = [engine_tree_of_ids(tree) for tree in plan.build(rows, indptr, ids, labels)]
         threads = thread_count(self.n_jobs)
-        if online:
-            arrays = learn_iplt(
-                iplt_options(options, len(trees)),
-                options.max_passes,
-                options.weight_threshold,
-                trees,
-                len(labels),
-                examples,
-                threads,
-            )
+        if options.solver == SOLVERS.index("adagrad"):
+            # IPLT (Jasinska-Kobus et al. 2021, Algorithm 1)
+            learner = iplt_options(options, len(trees)).to_dict()
+            model = _core.OnlinePlt.on_trees(learner, trees, len(labels))
+            for _ in range(options.max_passes):
+                learn_once(model, examples, threads)
+            arrays = model.compact(_core.WeightType.float32.value, options.weight_threshold)
             arrays["counters"][1] = rows.n_rows  # examples, not the steps of all passes
         else:
             arrays = _core.train_batch_plt(

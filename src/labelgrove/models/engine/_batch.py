@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from labelgrove import _core
-from labelgrove._validation import Rows
+from labelgrove._labels import LabelRegistry
 from labelgrove.models._plt_options import EngineOptions
 from labelgrove.models.engine._examples import Examples
 from labelgrove.models.engine._learned import Arrays, without_prefix
-from labelgrove.models.engine._trees import (
-    embed_labels,
-    engine_tree_of_ids,
-    label_matrix,
-    tree_seeds,
-)
-from labelgrove.trees import kmeans_tree
+from labelgrove.models.engine._trees import TreePlan, engine_tree_of_ids
 
 _PREFIX = "online."
 
@@ -97,36 +91,28 @@ class BatchEngine:
 
 
 def start_on_sample(
-    options: EngineOptions,
-    rows: Rows,
-    indptr: npt.NDArray[np.int64],
-    ids: npt.NDArray[np.uint32],
-    n_sample: int,
-    n_jobs: int | None,
+    options: EngineOptions, examples: Examples, n_sample: int, n_jobs: int | None
 ) -> _core.OnlinePlt:
     """Return an untrained engine on a balanced k-means tree of the first examples' labels.
 
     Learning all examples from there is OPLT-W: the tree has all labels of the sample already.
     """
-    end = int(indptr[n_sample])
-    present = np.unique(ids[:end]).astype(np.int64)
-    if present.size == 0:
+    end = int(examples.indptr[n_sample])
+    ids = examples.ids[:end]
+    if ids.size == 0:
         return _core.OnlinePlt(options.to_dict())
-    indicator = label_matrix(indptr[: n_sample + 1], ids[:end], present)
-    embeddings = embed_labels(rows.part(0, n_sample), indicator, n_jobs)
-    trees = [
-        kmeans_tree(
-            embeddings,
-            labels=present,
-            arity=options.arity,
-            max_leaf_size=options.max_leaves,
-            random_state=seed,
-            n_jobs=n_jobs,
-        )
-        for seed in tree_seeds(options.seed, options.n_trees)
-    ]
+    parameters = {
+        "tree": "kmeans",
+        "n_trees": options.n_trees,
+        "arity": options.arity,
+        "max_leaf_size": options.max_leaves,
+        "interpolation": 0.0,
+        "n_jobs": n_jobs,
+    }
+    rows, indptr = examples.rows.part(0, n_sample), examples.indptr[: n_sample + 1]
+    trees = TreePlan(parameters, options.seed).build(rows, indptr, ids, LabelRegistry())
     arrays = [engine_tree_of_ids(tree) for tree in trees]
-    return _core.OnlinePlt.on_trees(options.to_dict(), arrays, int(present[-1]) + 1)
+    return _core.OnlinePlt.on_trees(options.to_dict(), arrays, int(ids.max()) + 1)
 
 
 def prepare(
@@ -139,34 +125,13 @@ def prepare(
     """
     arrays = batch.save(False, streamed=True)
     engine = _core.OnlinePlt.from_batch(options.to_dict(), arrays, None)
-    _learn_once(engine, examples, threads)
+    learn_once(engine, examples, threads)
     engine.restore_inherited()
     return engine
 
 
-def learn_iplt(
-    options: EngineOptions,
-    passes: int,
-    weight_threshold: float,
-    trees: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]],
-    label_count: int,
-    examples: Examples,
-    threads: int,
-) -> Arrays:
-    """Learn the trees by passes of AdaGrad (Jasinska-Kobus et al. 2021, Algorithm 1).
-
-    Returns
-    -------
-    dict of ndarray
-        Arrays for the core's `CompactPlt.load`.
-    """
-    model = _core.OnlinePlt.on_trees(options.to_dict(), trees, label_count)
-    for _ in range(passes):
-        _learn_once(model, examples, threads)
-    return cast("Arrays", model.compact(_core.WeightType.float32.value, weight_threshold))
-
-
-def _learn_once(engine: _core.OnlinePlt, examples: Examples, threads: int) -> None:
+def learn_once(engine: _core.OnlinePlt, examples: Examples, threads: int) -> None:
+    """Learn all examples, in order."""
     rows = examples.rows
     labels = (examples.indptr, examples.ids)
     engine.learn(*rows.arrays, *labels, 0, rows.n_rows, threads, examples.weights)
