@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,13 +14,13 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from labelgrove._errors import DataError, ParameterError
-from labelgrove._parameters import thread_count
+from labelgrove._parameters import byte_count, choice, real, thread_count
 from labelgrove.models._base import LabelClassifier
 from labelgrove.models.engine._archive import About
-from labelgrove.models.engine._compacting import checked_compaction, compact_copy
+from labelgrove.models.engine._compacting import compact_copy
 from labelgrove.models.engine._learned import Learned, TreeEngine, as_collection, known
 from labelgrove.models.engine._predicting import precision_at
-from labelgrove.models.engine._records import CompactionReport, Options
+from labelgrove.models.engine._records import DTYPES, CompactionReport, Options
 from labelgrove.models.engine._staged import StagedEngine
 from labelgrove.models.engine._trees import tree_numbers, tree_snapshot
 from labelgrove.models.explanations._explain import products_along
@@ -105,7 +106,11 @@ class LabelTreeClassifier(LabelClassifier):
         y: Any,
         about: About,
     ) -> Self:
-        least, most = checked_compaction(dtype, threshold, max_bytes)
+        choice("dtype", dtype, DTYPES)
+        if threshold is not None and max_bytes is not None:
+            raise ParameterError("threshold and max_bytes exclude each other; expected one of them")
+        least = 0.0 if threshold is None else real("threshold", threshold, 0.0, math.inf)
+        most = None if max_bytes is None else byte_count("max_bytes", max_bytes, 1)
         if (X is None) != (y is None):
             raise ParameterError("found only one of X and y; expected both or neither")
         measure = None
@@ -204,9 +209,8 @@ def label_paths(
     products = products_along(conditional, indptr)
     if isinstance(learned.engine, StagedEngine):
         row_of = np.repeat(np.arange(rows.n_rows), np.diff(ends))
-        products = learned.engine.calibrated(
-            rows.arrays, np.repeat(row_of, np.diff(indptr)), products
-        )
+        row_of = np.repeat(row_of, np.diff(indptr))
+        products = learned.engine.calibrated(rows.arrays, row_of, products)
     return LabelPaths(indptr, nodes, products)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from labelgrove._errors import ParameterError
-from labelgrove._parameters import byte_count, choice, real, thread_count
+from labelgrove._parameters import thread_count
 from labelgrove.models.engine._archive import About, Format, model_state
 from labelgrove.models.engine._learned import AnyLearned, Arrays, Learned, TreeEngine
 from labelgrove.models.engine._records import DTYPES, PLACES, CompactionReport, Options
@@ -26,23 +26,6 @@ _UNKNOWN = 10**15
 _UNMEASURED = (0.123456,) * len(PLACES)
 
 LearnedTree = Learned[Options, TreeEngine]
-
-
-def checked_compaction(
-    dtype: str, threshold: float | None, max_bytes: int | str | None
-) -> tuple[float, int | None]:
-    """Return the threshold of weights and the largest file size.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter lies outside its domain.
-    """
-    choice("dtype", dtype, DTYPES)
-    if threshold is not None and max_bytes is not None:
-        raise ParameterError("threshold and max_bytes exclude each other; expected one of them")
-    least = 0.0 if threshold is None else real("threshold", threshold, 0.0, math.inf)
-    return least, None if max_bytes is None else byte_count("max_bytes", max_bytes, 1)
 
 
 def compact_copy(
