@@ -186,7 +186,7 @@ class ThresholdedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             fits = split.fitted(self.estimator, examples, self.random_state)
         fitted = None
         for fitted, held_out in fits:
-            columns = _columns(_classes_of(fitted, examples), labels, examples)
+            columns = labels.ids_of(_classes_of(fitted, examples)).astype(np.int64)
             truth = csr_array(held_out.truth)
             truth.resize((truth.shape[0], len(labels)))
             tuning.show(fitted, columns, held_out.X, truth)
@@ -201,7 +201,7 @@ class ThresholdedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     ) -> None:
         self.estimator_ = fitted
         self.classes_ = _classes_of(fitted, examples)
-        columns = _columns(self.classes_, labels, examples)
+        columns = labels.ids_of(self.classes_).astype(np.int64)
         values = np.full(len(columns), tuned.default)
         values[columns >= 0] = tuned.values[columns[columns >= 0]]
         self.thresholds_ = values
@@ -309,12 +309,3 @@ def _classes_of(fitted: Any, examples: Labelled) -> npt.NDArray[Any]:
             "probabilities have no labels; expected classes_, or y as an indicator"
         )
     return classes
-
-
-def _columns(
-    classes: npt.NDArray[Any], labels: LabelRegistry, examples: Labelled
-) -> npt.NDArray[np.int64]:
-    """Return the label ids of classes; for an indicator they are its column numbers."""
-    if examples.kind == "indicator":
-        return classes
-    return labels.ids_of(classes).astype(np.int64)

@@ -40,8 +40,9 @@ class Estimates:
     def __init__(self, estimator: Any, n_classes: int) -> None:
         self._estimator = estimator
         self._n_classes = n_classes
-        self.searches = accepts(estimator, "threshold")
-        self.reports = self.searches and accepts(estimator, "return_stats")
+        accepted = signature(_innermost(estimator).predict_proba).parameters
+        self._searches = "threshold" in accepted
+        self._reports = self._searches and "return_stats" in accepted
 
     def at_least(self, X: Any, bounds: FloatArray) -> tuple[csr_array, SearchStats | None]:
         """Return the probabilities that are above 0 and reach the bound of their class.
@@ -65,10 +66,10 @@ class Estimates:
             If the estimator does not return one column per class.
         """
         predict_proba = self._estimator.predict_proba
-        if self.reports:
+        if self._reports:
             found, stats = predict_proba(X, threshold=bounds, return_stats=True)
             return self._cut(found, bounds), stats
-        if self.searches:
+        if self._searches:
             return self._cut(predict_proba(X, threshold=bounds), bounds), None
         step = max(_DENSE_BYTES // (8 * max(self._n_classes, 1)), 1)
         parts = [self._cut(predict_proba(rows), bounds) for rows in batches(X, step)]
@@ -92,13 +93,11 @@ class Estimates:
         return csr_of(kept.data, kept.indices, kept.indptr, kept.shape)
 
 
-def accepts(estimator: Any, name: str) -> bool:
-    """Return whether ``predict_proba`` accepts a parameter, also in a pipeline."""
-    if isinstance(estimator, FrozenEstimator):
-        return accepts(estimator.estimator, name)
-    if isinstance(estimator, Pipeline):
-        return accepts(estimator[-1], name)
-    return name in signature(estimator.predict_proba).parameters
+def _innermost(estimator: Any) -> Any:
+    """Return the last step of a pipeline, also of a frozen one."""
+    while isinstance(estimator, (Pipeline, FrozenEstimator)):
+        estimator = estimator[-1] if isinstance(estimator, Pipeline) else estimator.estimator
+    return estimator
 
 
 def require_probabilities(estimator: Any) -> None:
@@ -136,11 +135,8 @@ def sliceable(X: Any) -> Any:
 
 def _columns(found: list[Any], estimator: Any) -> FloatArray:
     """Return P(1) of every label, from a list with the probabilities of its two classes."""
-    inner = estimator
-    while isinstance(inner, (Pipeline, FrozenEstimator)):
-        inner = inner[-1] if isinstance(inner, Pipeline) else inner.estimator
     columns = np.zeros((len(found[0]) if found else 0, len(found)))
-    for j, (classes, part) in enumerate(zip(inner.classes_, found, strict=True)):
+    for j, (classes, part) in enumerate(zip(_innermost(estimator).classes_, found, strict=True)):
         at = np.flatnonzero(np.asarray(classes) == 1)
         if at.size:  # else the label was never true
             columns[:, j] = np.asarray(part)[:, at[0]]
