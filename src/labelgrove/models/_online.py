@@ -324,10 +324,10 @@ def learn_run(
         count(begin + engine.examples_seen - seen)
         if not isinstance(error, _core.BudgetExceeded):
             raise
-        message, sums = error.args[0], getattr(learned.options, "sums_bytes", 0)
+        message, sums, trees = error.args[0], learned.options.sums_bytes, learned.options.n_trees
         if sums:
             message = f"second_stage reserves {sums} bytes of max_bytes, which leaves {message}"
-        if (trees := getattr(learned.options, "n_trees", 1)) > 1:
+        if trees > 1:
             message += (
                 f" (this is the share of one of {trees} trees, which may now have learnt different "
                 "numbers of examples: load the last saved model)"

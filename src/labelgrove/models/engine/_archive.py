@@ -208,7 +208,7 @@ def learned_from_file(
                 check_only,
             ),
             arrays,
-            getattr(options, "sums_bytes", 0),
+            options.sums_bytes,
         ),
         options=options,
         labels=labels,

@@ -146,8 +146,7 @@ class Start(Generic[MakeT_co]):
     def learned(self, engine: Engine, examples: Examples) -> AnyLearned:
         """Return the initial state of a model that will learn examples of this kind."""
         if self.stage is not None and not isinstance(engine, StagedEngine):
-            most = getattr(self.options, "sums_bytes", 0)
-            engine = StagedEngine(engine, self.stage, sums_bytes=most)
+            engine = StagedEngine(engine, self.stage, sums_bytes=self.options.sums_bytes)
         return Learned(
             engine=engine,
             options=self.options,

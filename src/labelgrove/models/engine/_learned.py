@@ -104,12 +104,7 @@ class Engine(Protocol):
 
 
 class OnlineEngine(Engine, Protocol):
-    """An engine that learns from one example after another.
-
-    Compiled engines also accept the rows to predict (``asked``), of positive weight, and ``k``.
-    They return the k best labels of these rows and their scores, as they were just before each row
-    was learnt.
-    """
+    """An engine that learns from one example after another."""
 
     def learn(
         self,
@@ -127,8 +122,8 @@ class OnlineEngine(Engine, Protocol):
     ) -> tuple[Any, Any]:
         """Learn from the rows ``begin`` to ``end``.
 
-        Returns labels and scores (asked, k): the ``k`` best labels of the rows ``asked``, each
-        predicted just before it is learnt.
+        Return labels and scores (asked, k): the ``k`` best labels of the rows ``asked``, which
+        have positive weight, each predicted just before it is learnt.
         """
 
 

@@ -16,7 +16,7 @@ from labelgrove._parameters import integer, thread_count
 from labelgrove._sparse import csr_of
 from labelgrove._targets import Targets, parse_targets
 from labelgrove._validation import Rows, require_same_length
-from labelgrove.models.engine._learned import MISSING, AnyLearned, of_kinds
+from labelgrove.models.engine._learned import MISSING, AnyLearned, Ids, of_kinds
 from labelgrove.models.engine._records import PLACES
 from labelgrove.models.engine._staged import first_stage, keeps_ranking
 from labelgrove.models.engine._tuned import tuned_scope
@@ -73,7 +73,7 @@ def best_labels(
         0 for exact search.
     """
     k = integer("k", k, 1)
-    refuse_if_too_large(rows.n_rows, k, 8)
+    _refuse_if_too_large(rows.n_rows, k, 8)
     search, allowed, threads = learned.engine.top_k, learned.allowed(labels), thread_count(n_jobs)
     first = _first_part(learned.engine, threads)
     return _in_parts(
@@ -97,7 +97,7 @@ def estimates(
     """Return all probabilities that reach a threshold, one column per class, and costs."""
     scope = learned.engine.scope(learned.thresholds(threshold), learned.allowed(labels))
     indptr, ids, scores, costs = _found_within(learned, rows, scope, n_jobs)
-    return found_to_csr(indptr, ids, scores, *learned.columns()), SearchStats(*costs.T)
+    return _to_csr(learned, indptr, ids, scores), SearchStats(*costs.T)
 
 
 def indicator_of(
@@ -111,7 +111,7 @@ def indicator_of(
     if scope is None:
         scope = learned.engine.scope(learned.thresholds(otherwise))
     indptr, ids, *_ = _found_within(learned, rows, scope, n_jobs)
-    found = found_to_csr(indptr, ids, np.ones(len(ids), np.int8), *learned.columns())
+    found = _to_csr(learned, indptr, ids, np.ones(len(ids), np.int8))
     return found.toarray().astype(np.int64) if learned.dense else found
 
 
@@ -128,7 +128,7 @@ def best_estimates(
     ids, scores, costs = best_labels(learned, rows, k, n_jobs, labels=labels, beam_width=beam_width)
     there = ids != MISSING
     indptr = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
-    found = found_to_csr(indptr, ids[there], scores[there], *learned.columns())
+    found = _to_csr(learned, indptr, ids[there], scores[there])
     return found, SearchStats(*costs.T)
 
 
@@ -143,7 +143,7 @@ def all_estimates(
     docs/decisions/calibration.md). After re-ranking, probabilities are divided by their sum.
     """
     n_classes = learned.columns()[1]
-    refuse_if_too_large(rows.n_rows, n_classes, 12)
+    _refuse_if_too_large(rows.n_rows, n_classes, 12)
     power = learned.options.odds if keeps_ranking(learned.engine) else 0.0
     if power > 0 and learned.kind == "multiclass" and labels is None:
         learned = replace(learned, engine=first_stage(learned.engine))
@@ -242,21 +242,18 @@ def ids_to_names(ids: npt.NDArray[np.uint32], names: npt.NDArray[Any]) -> npt.ND
     return named
 
 
-def found_to_csr(
-    indptr: npt.NDArray[np.int64],
-    ids: npt.NDArray[np.uint32],
-    scores: npt.NDArray[Any],
-    column_of: npt.NDArray[np.integer[Any]],
-    n_columns: int,
+def _to_csr(
+    learned: AnyLearned, indptr: npt.NDArray[np.int64], ids: Ids, scores: npt.NDArray[Any]
 ) -> sp.csr_array:
-    """Convert found labels to a sparse array of shape (n, n_columns) with sorted columns."""
+    """Convert found labels to a sparse array with a column for each class, sorted in every row."""
+    column_of, n_columns = learned.columns()
     columns = column_of[ids.astype(np.int64)]
     result = csr_of(scores, columns, indptr, (len(indptr) - 1, n_columns))
     result.sort_indices()
     return result
 
 
-def refuse_if_too_large(n_rows: int, n_classes: int, cell_bytes: int) -> None:
+def _refuse_if_too_large(n_rows: int, n_classes: int, cell_bytes: int) -> None:
     """Refuse a dense result of more than a GiB."""
     size = n_rows * n_classes * cell_bytes
     if size > DENSE_LIMIT:

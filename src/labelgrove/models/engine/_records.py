@@ -26,6 +26,12 @@ class Options(ABC):
     normalize: bool
     """Whether rows are scaled to unit length."""
 
+    n_trees: int = 1
+    """Number of trees that share the limit on memory."""
+
+    sums_bytes: int = 0
+    """Limit on the sums of a second stage; 0 for none."""
+
     @property
     def odds(self) -> float:
         """Power of a class's odds in proportion to which it is the only right one.
