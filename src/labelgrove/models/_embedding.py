@@ -287,15 +287,7 @@ class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
 def _first_vectors(
     given: npt.ArrayLike | Mapping[Any, npt.ArrayLike] | None, dimension: int
 ) -> tuple[list[str] | npt.NDArray[np.uint32], npt.NDArray[np.float32]]:
-    """Return names of features if the vectors are given by name, else columns; and the vectors.
-
-    Raises
-    ------
-    ParameterError
-        If the vectors are not finite numbers, have another dimension, or have keys of two types.
-    DataError
-        If a name is not Unicode.
-    """
+    """Check vectors; return their features, as names or column numbers, and the vectors."""
     rows = [] if given is None else list(given.values()) if isinstance(given, Mapping) else given
     try:
         vectors = np.ascontiguousarray(rows, np.float32)

@@ -273,14 +273,7 @@ def predict_and_learn(
 ) -> list[list[Any]]:
     """Continue learning, and return the k best labels of some rows, as just before each was learnt.
 
-    Parameters
-    ----------
-    model : OnlineClassifier, or a TextClassifier of one
-    X, y
-        As for ``partial_fit``.
-    rows : ndarray of uint64
-        The rows to predict, ascending.
-    k : int
+    ``model`` is an OnlineClassifier or a TextClassifier of one; ``rows`` ascend.
     """
     watch = Watch(rows, k)
     model._partial_fit(X, y, None, None, None, watch=watch)

@@ -152,13 +152,7 @@ def model_state(
 def learned_from_state(
     form: Format, header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
 ) -> AnyLearned:
-    """Restore a learnt state from the result of :func:`model_state`.
-
-    Raises
-    ------
-    ModelFileError
-        If the state is inconsistent; the message says how.
-    """
+    """Restore a learnt state from the result of :func:`model_state`, or raise ModelFileError."""
     try:
         return learned_from_file(form, header, arrays)
     except FAULTS as error:

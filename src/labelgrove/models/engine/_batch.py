@@ -70,13 +70,7 @@ class BatchEngine:
         let_go: Callable[[], None] | None = None,
         check_only: bool = False,
     ) -> Self:
-        """Restore an engine from the result of :meth:`save`.
-
-        Raises
-        ------
-        ValueError
-            If the arrays are inconsistent.
-        """
+        """Restore an engine from the result of :meth:`save`, or raise ValueError."""
         batch = _core.CompactPlt.load(dict(options), arrays, True, let_go)
         if options["online"] is None or for_prediction:
             return cls(batch)

@@ -264,13 +264,7 @@ class Learned(Generic[OptionsT_co, EngineT_co]):
         return rows.without_zeros()
 
     def of_same_kind(self, targets: Targets) -> Targets:
-        """Return targets of the kind learnt; numbers of columns, as files hold, are an indicator.
-
-        Raises
-        ------
-        DataError
-            If the targets are of another kind, or a number is not that of a column.
-        """
+        """Return targets of the kind learnt; column numbers, as in files, become an indicator."""
         if targets.kind == self.kind:
             return targets
         numbers = targets.label_type != "str" and targets.kind == "multilabel"
@@ -349,13 +343,7 @@ LearnedT = TypeVar("LearnedT", bound=AnyLearned)
 
 
 def known(learned: LearnedT | None) -> LearnedT:
-    """Return the learnt state.
-
-    Raises
-    ------
-    NotLearnedError
-        Before the first example.
-    """
+    """Return the learnt state, or raise NotLearnedError before the first example."""
     if learned is None:
         raise NotLearnedError(
             "this model has not learnt from any example yet; call fit or partial_fit first"

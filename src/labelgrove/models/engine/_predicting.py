@@ -65,12 +65,7 @@ def best_labels(
 ) -> tuple[Any, ...]:
     """Return ids and scores of the k best labels of every row, both (n, k), and costs.
 
-    Parameters
-    ----------
-    labels : collection of labels, optional
-        Return only these labels.
-    beam_width : int
-        0 for exact search.
+    ``beam_width`` is 0 for exact search.
     """
     k = integer("k", k, 1)
     _refuse_if_too_large(rows.n_rows, k, 8)
@@ -204,11 +199,6 @@ def right_among_best(
     """Return the row of every true label, and whether it is predicted at each of the k ranks.
 
     Labels that the model does not know are not predicted at any rank.
-
-    Raises
-    ------
-    DataError
-        If the kind of the targets differs from the learnt targets, or their number from the rows.
     """
     targets = learned.of_same_kind(targets)
     require_same_length(rows, targets.n_rows)

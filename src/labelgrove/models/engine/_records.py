@@ -71,13 +71,7 @@ class Options(ABC):
     @classmethod
     @abstractmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
-        """Resolve and check an estimator's parameters.
-
-        Raises
-        ------
-        ParameterError
-            If a parameter lies outside its domain.
-        """
+        """Resolve and check an estimator's parameters."""
 
     @classmethod
     @abstractmethod
@@ -129,13 +123,7 @@ class CompactionReport:
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> Self:
-        """Restore a report from the result of :meth:`to_dict`.
-
-        Raises
-        ------
-        ModelFileError
-            If it is inconsistent.
-        """
+        """Restore and check a report from the result of :meth:`to_dict`."""
         values = dict(saved)
         for name in ("precision_before", "precision_after"):
             if isinstance(values.get(name), list):

@@ -407,13 +407,7 @@ class StagedEngine:
 
     @classmethod
     def load(cls, first: Any, arrays: Mapping[str, npt.NDArray[Any]], sums_bytes: int = 0) -> Any:
-        """Return the engine with the second stage saved with it, or unchanged if there is none.
-
-        Raises
-        ------
-        ValueError
-            If the second stage's arrays are inconsistent.
-        """
+        """Return the engine with the second stage saved with it, if any; check what was saved."""
         if _STAGE not in arrays:
             return first
         numbers = np.array(arrays[_STAGE])

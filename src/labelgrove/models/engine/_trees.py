@@ -123,13 +123,7 @@ class TreePlan:
         ids: npt.NDArray[np.uint32],
         labels: LabelRegistry,
     ) -> list[LabelTree]:
-        """Build the trees over the ids of all labels that occur.
-
-        Raises
-        ------
-        DataError
-            If a label is not in the given tree.
-        """
+        """Build the trees over the ids of all labels that occur; a given tree must have them."""
         counts = np.bincount(ids, minlength=len(labels))
         if self.given is not None:
             return [over_ids(self.given, labels, counts)]

@@ -143,13 +143,7 @@ def _fall(path: tuple[Step, ...], needed: float) -> FallOut | None:
 
 
 def _one_row(learned: AnyLearned, x: Any) -> Rows:
-    """Validate the example to explain.
-
-    Raises
-    ------
-    DataError
-        If it is not one row.
-    """
+    """Validate the example to explain, which must be one row."""
     if isinstance(x, Mapping):
         x = [x]
     elif hasattr(x, "to_frame") and learned.column_names is not None:
@@ -204,13 +198,7 @@ def _rank_of(learned: AnyLearned, rows: Rows, label: int, probability: float) ->
 
 
 def _id_of(learned: AnyLearned, label: Any) -> int:
-    """Return the id of a label that may be predicted.
-
-    Raises
-    ------
-    DataError
-        If there is no such label.
-    """
+    """Return the id of a label, or raise DataError unless it may be predicted."""
     [found] = learned.labels.ids_of([label])
     if found < 0 or not learned.labels.active[found]:
         raise DataError(f"label {label!r} is not known to the model")

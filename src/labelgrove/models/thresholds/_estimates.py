@@ -47,23 +47,8 @@ class Estimates:
     def at_least(self, X: Any, bounds: FloatArray) -> tuple[csr_array, SearchStats | None]:
         """Return the probabilities that are above 0 and reach the bound of their class.
 
-        An estimator that accepts thresholds searches only for these.
-
-        Parameters
-        ----------
-        X : rows in a form that the estimator accepts
-        bounds : ndarray of float64, shape (n_classes,)
-
-        Returns
-        -------
-        probabilities : csr_array of shape (n, n_classes)
-        stats : SearchStats or None
-            What the search cost, if the estimator reports it.
-
-        Raises
-        ------
-        DataError
-            If the estimator does not return one column per class.
+        An estimator that accepts thresholds searches only for these. The result has a column for
+        each class. The cost of the search is None if the estimator does not report it.
         """
         predict_proba = self._estimator.predict_proba
         if self._reports:

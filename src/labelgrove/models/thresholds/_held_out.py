@@ -51,13 +51,7 @@ class Labelled:
 
     @classmethod
     def read(cls, X: Any, y: Any, labels: LabelRegistry, kind: str | None = None) -> Labelled:
-        """Read examples and add new labels to the registry.
-
-        Raises
-        ------
-        DataError
-            If y cannot be read, is not as long as X, or is not of the expected kind.
-        """
+        """Read examples, of the expected kind if any, and add new labels to the registry."""
         X = sliceable(X)
         targets = parse_targets(y, n_rows_of(X))
         if kind is not None and targets.kind != kind:
@@ -74,26 +68,14 @@ class Labelled:
         return Labelled(X, y, self.kind, self.n_columns, csr_array(self.truth[rows]), weights)
 
     def weighed(self, sample_weight: Any) -> Labelled:
-        """Return the rows whose weight is above 0, with their weights.
-
-        Raises
-        ------
-        DataError
-            If a weight is missing, negative or not finite, or none is above 0.
-        """
+        """Check the weights; return the rows whose weight is above 0, with their weights."""
         weights = check_weights(sample_weight, self.truth.shape[0])
         if weights is None:
             return self
         return replace(self, weights=weights).take(np.flatnonzero(weights))
 
     def fit(self, estimator: Any) -> Any:
-        """Return a clone of the estimator, fitted on these rows.
-
-        Raises
-        ------
-        ParameterError
-            If rows have weights and the estimator does not accept them.
-        """
+        """Return a clone of the estimator, fitted on these rows."""
         if self.weights is None:
             return clone(estimator).fit(self.X, self.y)
         if not has_fit_parameter(estimator, "sample_weight"):
@@ -137,13 +119,7 @@ class Split:
     def fitted(
         self, estimator: Any, examples: Labelled, random_state: Any
     ) -> Iterator[tuple[Any, Labelled]]:
-        """Yield clones of the estimator, each with examples that it was not fitted on.
-
-        Raises
-        ------
-        DataError
-            If there are too few rows.
-        """
+        """Yield clones of the estimator, each with examples that it was not fitted on."""
         for seen, unseen in self.rows(examples.truth.shape[0], random_state):
             yield examples.take(seen).fit(estimator), examples.take(unseen)
 

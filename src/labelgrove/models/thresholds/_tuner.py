@@ -148,13 +148,7 @@ class HeldOutTuning:
         self.n_rows += truth.shape[0]
 
     def leave_out(self, cells: csr_array) -> None:
-        """Ignore some labels of the examples shown, both as true and as predicted labels.
-
-        Parameters
-        ----------
-        cells : csr_array of shape (n, m)
-            1 for each label to ignore.
-        """
+        """Ignore the labels of examples whose cells are 1, as true and as predicted labels."""
         for matrix, parts in zip(self._shown(), (self._truth, self._scores), strict=True):
             parts[:] = [without(matrix, cells)]
 
@@ -189,19 +183,7 @@ class HeldOutTuning:
 
 
 def tuning_of(model: LabelClassifier, method: str, **options: Any) -> HeldOutTuning:
-    """Start to tune a model's thresholds on held-out examples.
-
-    Parameters
-    ----------
-    model, method
-    **options
-        As for `HeldOutTuning`.
-
-    Raises
-    ------
-    NotLearnedError, ParameterError
-        As for `LabelClassifier.tune_thresholds`.
-    """
+    """Start to tune a model's thresholds on held-out examples, with options of `HeldOutTuning`."""
     with model._guard.reading():
         learned = known(model._learned)
         if learned.kind == "multiclass":
@@ -214,13 +196,7 @@ def tuning_of(model: LabelClassifier, method: str, **options: Any) -> HeldOutTun
 
 
 def show_examples(tuning: HeldOutTuning, model: LabelClassifier, X: Any, y: Any) -> None:
-    """Show examples and the model's predictions to a tuning, ignoring unknown labels.
-
-    Raises
-    ------
-    DataError
-        If X or y cannot be used.
-    """
+    """Show examples and the model's predictions to a tuning, ignoring unknown labels."""
     targets = parse_targets(y)
     with model._guard.reading():
         learned = known(model._learned)
