@@ -327,7 +327,11 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def thresholds_(self) -> npt.NDArray[np.float64]:
-        """Lowest probability at which :meth:`predict` returns each class; shape (n_classes,)."""
+        """Lowest probability at which :meth:`predict` returns each class; shape (n_classes,).
+
+        Only if they were tuned, while learning or by :meth:`tune_thresholds`, or set by
+        :meth:`set_thresholds`.
+        """
         with self._reading("thresholds_") as learned:
             values = tuned_by_class(learned)
         if values is None:
@@ -534,13 +538,13 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def classes_(self) -> npt.NDArray[Any]:
-        """Labels that can be predicted, sorted; for indicator targets the column numbers."""
+        """Labels that can be predicted, sorted, or column numbers of an indicator; (n_classes,)."""
         with self._reading("classes_") as learned:
             return learned.classes()
 
     @property
     def label_counts_(self) -> npt.NDArray[np.int64]:
-        """Number of examples of each class; shape (n_classes,)."""
+        """Number of examples of each class; int64 of shape (n_classes,)."""
         with self._reading("label_counts_") as learned:
             return learned.label_counts()
 

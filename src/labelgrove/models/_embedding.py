@@ -151,20 +151,6 @@ class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
     random_state : int, RandomState or None
         Seed of all random choices. None draws one.
 
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        The labels that can be predicted, sorted; for indicator targets the column numbers.
-    label_counts_ : ndarray of int64, shape (n_classes,)
-        Number of examples of each class.
-    n_features_in_ : int
-        Number of columns seen so far.
-    examples_seen_ : int
-        Number of examples learnt from; the passes of :meth:`fit` count once.
-    target_type_ : {"multiclass", "multilabel"}
-    tree_ : LabelTree
-        The current tree, without removed labels.
-
     Examples
     --------
     >>> from labelgrove import EmbeddingClassifier

@@ -110,18 +110,6 @@ class FastXMLClassifier(ForestClassifier):
     random_state : int, RandomState or None
         Seed of all random choices. None draws one.
 
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        The labels that can be predicted, sorted; for indicator targets the column numbers.
-    label_counts_ : ndarray of int64, shape (n_classes,)
-        Number of examples of each class.
-    n_features_in_ : int
-        Number of columns of X.
-    examples_seen_ : int
-        Number of examples learnt from.
-    target_type_ : {"multiclass", "multilabel"}
-
     Notes
     -----
     Examples without labels train no hyperplane, but end in leaves and lower the shares there.

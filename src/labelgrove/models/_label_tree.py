@@ -34,7 +34,7 @@ class LabelTreeClassifier(LabelClassifier):
 
     @property
     def tree_(self) -> LabelTree:
-        """The current tree, without the leaves of removed labels."""
+        """The current tree, without the leaves of removed labels; of an ensemble, the first."""
         with self._reading("tree_"):
             learned = known(self._learned)
             return tree_snapshot(learned.engine.tree(), learned.labels.names)

@@ -151,17 +151,6 @@ class LOMTreeClassifier(OnlineClassifier):
     random_state : int, RandomState or None
         Not used: the algorithm is deterministic.
 
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        The classes that can be predicted, sorted.
-    label_counts_ : ndarray of int64, shape (n_classes,)
-        Number of examples of each class.
-    n_features_in_ : int
-        Number of columns seen so far.
-    examples_seen_ : int
-        Number of examples learnt from, every pass counted.
-
     Notes
     -----
     ``predict_proba`` and ``predict_topk`` return the smoothed frequencies of the classes in the

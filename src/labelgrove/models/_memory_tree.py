@@ -126,18 +126,6 @@ class MemoryTreeClassifier(OnlineClassifier):
     random_state : int, RandomState or None
         Seed of all random choices. None draws one.
 
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        The labels that can be predicted, sorted; for indicator targets the column numbers.
-    label_counts_ : ndarray of int64, shape (n_classes,)
-        Number of examples of each class.
-    n_features_in_ : int
-        Number of columns seen so far.
-    examples_seen_ : int
-        Number of examples learnt from, every pass counted.
-    target_type_ : {"multiclass", "multilabel"}
-
     Notes
     -----
     Half an additional example votes for every label in proportion to its frequency. So every label

@@ -133,23 +133,6 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
     random_state : int, RandomState or None
         Seed of all random choices. None draws one.
 
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        The labels that can be predicted, sorted; for indicator targets the column numbers.
-    label_counts_ : ndarray of int64, shape (n_classes,)
-        Number of examples of each class.
-    n_features_in_ : int
-        Number of columns seen so far.
-    examples_seen_ : int
-        Number of examples learnt from, every pass counted.
-    target_type_ : {"multiclass", "multilabel"}
-    thresholds_ : ndarray of float64, shape (n_classes,)
-        Thresholds of :meth:`predict`, if there are any: tuned while learning or by
-        :meth:`tune_thresholds`, or set by :meth:`set_thresholds`.
-    tree_ : LabelTree
-        The current tree, without removed labels; of an ensemble the first tree.
-
     Notes
     -----
     Any number of threads may predict at once. Learning or removing labels while another thread
