@@ -55,10 +55,6 @@ class Watch:
     k: int
     found: list[list[Any]] = field(default_factory=list)
 
-    def rows_between(self, begin: int, end: int) -> npt.NDArray[np.uint64]:
-        """Return the watched rows of a run."""
-        return self.rows[slice(*np.searchsorted(self.rows, [begin, end]))]
-
 
 OnlineStart = Start[Callable[[Examples | None], OnlineEngine]]
 
@@ -308,7 +304,10 @@ def learn_run(
     learned.n_features = max(learned.n_features, examples.rows.n_features)
     learned.n_columns = max(learned.n_columns, examples.n_columns)
     arrays, weights = examples.rows.arrays, examples.weights
-    asked, k = (None, 0) if watch is None else (watch.rows_between(begin, end), watch.k)
+    asked, k = None, 0
+    if watch is not None:
+        first, last = np.searchsorted(watch.rows, [begin, end])
+        asked, k = watch.rows[first:last], watch.k
     try:
         found, _ = engine.learn(*arrays, label_indptr, ids, begin, end, threads, weights, asked, k)
     except BaseException as error:

@@ -16,7 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from labelgrove._errors import NotLearnedError, ParameterError
 from labelgrove._labels import LabelRegistry
 from labelgrove.metrics import f_measure
-from labelgrove.models.thresholds._estimates import Estimates, require_probabilities
+from labelgrove.models.thresholds._estimates import Estimates
 from labelgrove.models.thresholds._held_out import Labelled, Split
 from labelgrove.models.thresholds._tuner import DEFAULTS, HeldOutTuning
 from labelgrove.tuning import Thresholds
@@ -167,7 +167,11 @@ class ThresholdedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         ParameterError
             If a parameter lies outside its domain, or the estimator does not accept weights.
         """
-        require_probabilities(self.estimator)
+        if not hasattr(self.estimator, "predict_proba"):
+            raise ParameterError(
+                f"estimator={self.estimator!r}: expected an estimator with predict_proba; "
+                "scikit-learn's CalibratedClassifierCV adds it to one with only decision_function"
+            )
         labels = LabelRegistry()
         examples = Labelled.read(X, y, labels).weighed(sample_weight)
         split, parts = None, [examples]

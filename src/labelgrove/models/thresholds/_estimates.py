@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
 from labelgrove._cuts import reaches
-from labelgrove._errors import DataError, ParameterError
+from labelgrove._errors import DataError
 from labelgrove._sparse import csr_of, require_inside, triples
 from labelgrove._validation import n_rows_of
 from labelgrove.models.engine._predicting import SearchStats
@@ -83,15 +83,6 @@ def _innermost(estimator: Any) -> Any:
     while isinstance(estimator, (Pipeline, FrozenEstimator)):
         estimator = estimator[-1] if isinstance(estimator, Pipeline) else estimator.estimator
     return estimator
-
-
-def require_probabilities(estimator: Any) -> None:
-    """Refuse estimators that cannot estimate probabilities."""
-    if not hasattr(estimator, "predict_proba"):
-        raise ParameterError(
-            f"estimator={estimator!r}: expected an estimator with predict_proba; scikit-learn's "
-            "CalibratedClassifierCV adds it to one with only decision_function"
-        )
 
 
 def batches(X: Any, size: int) -> Iterator[Any]:

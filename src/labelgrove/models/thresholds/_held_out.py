@@ -119,12 +119,11 @@ class Split:
     def fitted(
         self, estimator: Any, examples: Labelled, random_state: Any
     ) -> Iterator[tuple[Any, Labelled]]:
-        """Yield clones of the estimator, each with examples that it was not fitted on."""
-        for seen, unseen in self.rows(examples.truth.shape[0], random_state):
-            yield examples.take(seen).fit(estimator), examples.take(unseen)
+        """Yield clones of the estimator, each with examples that it was not fitted on.
 
-    def rows(self, n_rows: int, random_state: Any) -> Iterator[tuple[Rows, Rows]]:
-        """Yield the rows to fit on and the held-out rows, drawn at random, in their order."""
+        Held-out rows are drawn at random and stay in their order.
+        """
+        n_rows = examples.truth.shape[0]
         least = max(self.folds, 2)
         if n_rows < least:
             raise DataError(
@@ -139,4 +138,5 @@ class Split:
         for part in parts:
             seen = np.ones(n_rows, np.bool_)
             seen[part] = False
-            yield np.flatnonzero(seen), np.flatnonzero(~seen)
+            fitted = examples.take(np.flatnonzero(seen)).fit(estimator)
+            yield fitted, examples.take(np.flatnonzero(~seen))
