@@ -157,8 +157,8 @@ class StagedEngine:
         at: int,
         weights: Floats | None,
         watched: list[tuple[int, float]],
-        found: npt.NDArray[np.uint32],
-        scores: npt.NDArray[np.float32],
+        found: Ids,
+        scores: Floats,
     ) -> int:
         """Learn from the predictions for these rows; return the row that examples were added to."""
         *_, label_indptr, labels = arrays
@@ -378,7 +378,7 @@ class StagedEngine:
             return None
         return float(self._cosines(row, np.array([label], np.uint32), 1)[0, 0])
 
-    def _inverse_propensity(self, labels: npt.NDArray[np.uint32]) -> npt.NDArray[np.float64]:
+    def _inverse_propensity(self, labels: Ids) -> npt.NDArray[np.float64]:
         counts = self.sums.counts(np.ascontiguousarray(labels).reshape(-1))
         n_examples = max(self.sums.examples, FEWEST_EXAMPLES)
         return inverse_propensity(counts, n_examples=n_examples).reshape(labels.shape)
@@ -449,9 +449,7 @@ def _one_row(rows: RowArrays, row: int) -> RowArrays:
     return np.array([0, end - begin], np.int64), ids[begin:end], values[begin:end]
 
 
-def _right(
-    found: npt.NDArray[np.uint32], row_of: npt.NDArray[np.int64], labels: list[Ids]
-) -> npt.NDArray[np.bool_]:
+def _right(found: Ids, row_of: npt.NDArray[np.int64], labels: list[Ids]) -> npt.NDArray[np.bool_]:
     """Return whether the labels found for each row are true; ``row_of`` are the rows of labels."""
     true = np.concatenate([np.empty(0, np.uint32), *labels])
     return np.isin(_pairs(np.arange(len(found))[:, None], found), _pairs(row_of, true))
@@ -470,12 +468,7 @@ def _both(costs: Any, more: Any) -> Any:
     return costs
 
 
-def _best_of_rows(
-    scores: npt.NDArray[np.float32],
-    row_of: npt.NDArray[np.int64],
-    ends: npt.NDArray[np.int64],
-    k: int,
-) -> npt.NDArray[np.float32]:
+def _best_of_rows(scores: Floats, row_of: npt.NDArray[np.int64], ends: Pointers, k: int) -> Floats:
     """Return the first k scores of every row; NaN if there are fewer."""
     at = np.arange(len(scores)) - ends[row_of]
     first = at < k
@@ -484,9 +477,7 @@ def _best_of_rows(
     return best
 
 
-def _at_most(
-    found: npt.NDArray[np.float32], before: npt.NDArray[np.float32]
-) -> npt.NDArray[np.float32]:
+def _at_most(found: Floats, before: Floats) -> Floats:
     """Limit the probabilities of labels to those of the labels ranked before them."""
     least = np.where(np.isnan(before), np.float32(np.inf), before)
     least = least.min(axis=1, keepdims=True, initial=np.float32(np.inf))
