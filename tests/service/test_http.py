@@ -211,7 +211,7 @@ def test_who_is_not_answered_when_the_service_ends_is_told(
 
     async def end() -> Response:
         context = http.Context(service, http.Metrics(), http.Awaited())
-        route = http.Route("GET", "/", wait_for_ever, "read", "Wait")
+        route = http.Route("GET", "/", wait_for_ever, "read")
         scope = {"type": "http", "headers": [(b"host", b"localhost")], "method": "GET"}
         task = asyncio.create_task(http.answer(context, route, Request(scope)))
         await begun.wait()

@@ -12,7 +12,6 @@ from http import HTTPStatus
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
-from starlette.responses import Response
 
 from labelgrove._version import __version__
 from labelgrove.service._events import (
@@ -23,10 +22,12 @@ from labelgrove.service._events import (
     Name,
     Probability,
 )
-from labelgrove.service._http import Call
+from labelgrove.service._http import PROJECT, Call, Routes, Waiting
 from labelgrove.service._log import Addition
 from labelgrove.service._problems import DamagedLog, Problem
 from labelgrove.service._project import Project
+
+routes = Routes()
 
 Limit = Annotated[int, Meta(ge=0, le=1_000)]
 AnyText = Annotated[str, Meta(max_length=MOST_TEXT)]
@@ -173,19 +174,45 @@ class Languages(Struct):
     results: list[Language]
 
 
+# First, since routes are tried in order and most requests are for suggestions.
+@routes.add("POST", f"{PROJECT}/suggest", "read", body=SuggestForm, form=True)
+async def suggest(call: Call) -> Results:
+    """Suggest labels for a text."""
+    project, form = await call.project(), call.body
+    if form.remember and not form.text:
+        raise Problem(422, "text: found none; expected a text to remember")
+    if form.remember:  # in the log, which a replica only copies
+        call.may_learn()
+    [results] = await _suggested(call, project, [form.text], form)
+    if form.remember:
+        identifier = secrets.token_hex(16)
+        kept = project.log.remember(identifier, form.text, form.remember)
+        await call.result(kept)
+        call.headers["LabelGrove-Suggestion"] = identifier
+    return Results(results)
+
+
+@routes.add("GET", "/v1/", "read")
 async def show_info(_: Call) -> Info:
+    """Show the service's name and version."""
     return Info("LabelGrove", __version__)
 
 
+@routes.add("GET", "/v1/projects", "read")
 async def list_projects(call: Call) -> Projects:
+    """List the projects."""
     return Projects(await _about_all(call))
 
 
+@routes.add("GET", "/v1/vocabs", "read")
 async def list_vocabs(call: Call) -> Vocabularies:
+    """List the vocabularies."""
     return Vocabularies([one.vocab for one in await _about_all(call) if one.vocab is not None])
 
 
+@routes.add("GET", PROJECT, "read")
 async def show_project(call: Call) -> ProjectInfo:
+    """Show a project."""
     return project_info(await call.project())
 
 
@@ -243,22 +270,9 @@ def _languages(project: Project) -> list[str]:
     return list(dict.fromkeys((own, *others)))
 
 
-async def suggest(call: Call) -> Results:
-    project, form = await call.project(), call.body
-    if form.remember and not form.text:
-        raise Problem(422, "text: found none; expected a text to remember")
-    if form.remember:  # in the log, which a replica only copies
-        call.may_learn()
-    [results] = await _suggested(call, project, [form.text], form)
-    if form.remember:
-        identifier = secrets.token_hex(16)
-        kept = project.log.remember(identifier, form.text, form.remember)
-        await call.result(kept)
-        call.headers["LabelGrove-Suggestion"] = identifier
-    return Results(results)
-
-
+@routes.add("POST", f"{PROJECT}/suggest-batch", "read", body=Documents, query=BatchQuery)
 async def suggest_batch(call: Call) -> list[DocumentResults]:
+    """Suggest labels for up to 32 texts."""
     project, documents, query = await call.project(), call.body.documents, call.query
     texts = [one.text for one in documents]
     results = await _suggested(call, project, texts, query)
@@ -302,7 +316,9 @@ def _check_language(project: Project, language: str | None) -> None:
         )
 
 
-async def learn(call: Call) -> Response:
+@routes.add("POST", f"{PROJECT}/learn", "learn", body=IndexedDocuments, query=Waiting)
+async def learn(call: Call) -> None:
+    """Learn examples in Annif's format."""
     call.may_learn()
     project = await call.project()
     wanted = [one for one in call.body if one.text and one.subjects]
@@ -313,9 +329,9 @@ async def learn(call: Call) -> Response:
     call.headers["LabelGrove-Skipped"] = str(len(call.body) - len(wanted))
     if additions:
         await call.durable(project, project.log.append(additions, call.key, call.raw))
-    return Response(status_code=204)
 
 
+@routes.add("POST", "/v1/detect-language", "read", body=LanguageQuestion)
 async def detect_language(_: Call) -> Languages:
-    # Language detection is not supported; in Annif's format, "unknown" has all the probability.
+    """Detect the language of a text (not supported: always unknown)."""
     return Languages([Language(None, 1.0)])

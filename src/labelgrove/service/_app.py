@@ -27,12 +27,15 @@ from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from labelgrove._errors import LabelGroveError
+from labelgrove.service import _annif, _resources
 from labelgrove.service._http import Awaited, Call, Context, Metrics, Route, answer, problem
 from labelgrove.service._openapi import openapi
-from labelgrove.service._routes import ROUTES
 from labelgrove.service._service import Service
 
 _log = logging.getLogger("labelgrove.service")
+
+ROUTES = [*_annif.routes, *_resources.routes]
+"""All routes of the API; `create_app` and the OpenAPI document are derived from them."""
 
 _LEAST_SWITCH = 0.0005
 _PAGE = {"": "index.html", "page.css": "page.css", "page.js": "page.js"}
@@ -73,9 +76,9 @@ def create_app(service: Service) -> Router:
         return Response(document, media_type="application/json")
 
     own = [
-        Route("GET", "/openapi.json", show_document, "read", "Get this document", public=True),
+        Route("GET", "/openapi.json", show_document, "read", public=True),
         *(
-            Route("GET", f"/{name}", partial(_page, file), "read", "Get the web page", public=True)
+            Route("GET", f"/{name}", partial(_page, file), "read", public=True)
             for name, file in _PAGE.items()
         ),
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import inspect
 import logging
 import time
 from collections import deque
@@ -14,8 +15,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from http import HTTPStatus
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_type_hints
+from urllib.parse import parse_qsl, urlsplit
 from weakref import WeakValueDictionary
 
 import msgspec
@@ -27,6 +28,7 @@ from labelgrove._errors import DataError, LabelGroveError, ModelStateError, Para
 from labelgrove.client import without_secret
 from labelgrove.service._database import is_disk_full
 from labelgrove.service._events import sentence
+from labelgrove.service._log import Receipt
 from labelgrove.service._problems import Problem, ShuttingDown
 from labelgrove.service._project import Project
 from labelgrove.service._service import Service
@@ -37,6 +39,11 @@ if TYPE_CHECKING:
 _log = logging.getLogger("labelgrove.service")
 
 T = TypeVar("T")
+Handler = Callable[["Call"], Awaitable[Any]]
+H = TypeVar("H", bound=Handler)
+
+PROJECT = "/v1/projects/{project}"
+"""Path of a project."""
 
 MOST_BYTES = 32 * 1024 * 1024
 """Limit of a request's body."""
@@ -151,40 +158,61 @@ class Route:
     method, path : str
         The path in OpenAPI's notation: ``/v1/projects/{project}``.
     handle : callable
-        Awaited with a `Call`; returns an object to encode, or a Response.
+        Awaited with a `Call`; returns an object to encode, None, or a Response.
     scope : str
         Scope that a token must have.
-    summary : str
     body : type, optional
         Type of the request body.
-    answer : type, optional
-        Type of the response body.
     query : type, optional
         A Struct of the query parameters.
     form : bool
         Whether the body is a form rather than JSON.
-    status : int
-        Status of a successful response.
     public : bool
         Whether the route needs no token.
     """
 
     method: str
     path: str
-    handle: Callable[[Call], Awaitable[Any]]
+    handle: Handler
     scope: str
-    summary: str
     body: Any = None
-    answer: Any = None
     query: Any = None
     form: bool = False
-    status: int = 200
     public: bool = False
 
     @property
     def name(self) -> str:
         """The operation id."""
         return getattr(self.handle, "__name__", "show_page")
+
+    @property
+    def summary(self) -> str:
+        """What the handler does: its docstring."""
+        return (inspect.getdoc(self.handle) or "").removesuffix(".")
+
+    @property
+    def answer(self) -> Any:
+        """Type of the response body: what the handler is annotated to return."""
+        return get_type_hints(self.handle)["return"]
+
+
+class Routes(list[Route]):
+    """Routes in the order in which they are tried, added by decorating their handlers."""
+
+    def add(self, method: str, path: str, scope: str, **more: Any) -> Callable[[H], H]:
+        """Return a decorator that adds a handler; the parameters are those of `Route`."""
+
+        def add(handle: H) -> H:
+            self.append(Route(method, path, handle, scope, **more))
+            return handle
+
+        return add
+
+
+class Waiting(msgspec.Struct):
+    """Whether to answer once the change is durable, or once the model has applied it."""
+
+    wait: Literal["durable", "applied"] = "durable"
 
 
 class Call:
@@ -196,6 +224,8 @@ class Call:
     request : Request
     body, query : object
         Decoded and validated, of the route's types.
+    status : int
+        Status of the response, unless the handler returns None (204), returns its own, or fails.
     headers : dict
         Additional headers of the response.
     """
@@ -205,6 +235,7 @@ class Call:
         self.body: Any = None
         self.query: Any = None
         self.raw = b""
+        self.status = 200
         self.headers: dict[str, str] = {}
         self._project: Project | None = None
 
@@ -223,17 +254,16 @@ class Call:
         """Await a future of another thread."""
         return await self.context.awaited.result(future)
 
-    async def durable(self, project: Project, future: Future[T]) -> T:
+    async def durable(self, project: Project, future: Future[Receipt]) -> Receipt:
         """Await a future of the log; with ``wait=applied``, also wait for the model to apply it."""
-        receipt: Any = await self.result(future)
-        if not getattr(receipt, "repeated", False):
-            learnt = self.context.metrics.learnt.labels(project.name)
-            learnt.inc(getattr(receipt, "examples", 0))
-        if getattr(self.query, "wait", None) == "applied":
+        receipt = await self.result(future)
+        if not receipt.repeated:
+            self.context.metrics.learnt.labels(project.name).inc(receipt.examples)
+        if self.query.wait == "applied":
             async with asyncio.timeout(WAIT_SECONDS):
                 await self.result(project.applied(receipt.sequence))
         self.headers["LabelGrove-Sequence"] = str(receipt.sequence)
-        return receipt  # type: ignore[no-any-return]
+        return receipt
 
     @property
     def key(self) -> str | None:
@@ -267,7 +297,7 @@ async def answer(context: Context, route: Route, request: Request) -> Response:
             call.query = _converted(dict(request.query_params), route.query, "query")
         await _take_body(call)
         result = await route.handle(call)
-        response = _success(route, result)
+        response = _success(call, result)
     except ClientDisconnect:
         response = Response(status_code=499)
     except asyncio.CancelledError:  # by the server, which has waited long enough
@@ -282,14 +312,12 @@ async def answer(context: Context, route: Route, request: Request) -> Response:
     return response
 
 
-def _success(route: Route, result: Any) -> Response:
+def _success(call: Call, result: Any) -> Response:
     if isinstance(result, Response):
         return result
-    if route.status == HTTPStatus.NO_CONTENT:
+    if result is None:
         return Response(status_code=204)
-    return Response(
-        msgspec.json.encode(result), status_code=route.status, media_type="application/json"
-    )
+    return Response(msgspec.json.encode(result), call.status, media_type="application/json")
 
 
 async def _take_body(call: Call) -> None:
@@ -331,8 +359,6 @@ async def _take_body(call: Call) -> None:
 
 
 def _form(raw: bytes) -> dict[str, str]:
-    from urllib.parse import parse_qsl
-
     try:
         pairs = parse_qsl(
             raw.decode("utf-8"), True, encoding="utf-8", errors="strict", max_num_fields=_FIELDS

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Sequence
+from types import NoneType
 from typing import Any
 
 import msgspec
+from starlette.responses import Response
 
 from labelgrove._version import __version__
 from labelgrove.service._events import PROJECT_NAME
-from labelgrove.service._http import Route
-from labelgrove.service._log import Receipt
+from labelgrove.service._http import Route, Waiting
 
 _PROBLEM = {
     "type": "object",
@@ -55,11 +55,12 @@ def openapi(routes: Sequence[Route]) -> dict[str, Any]:
     dict
         An OpenAPI 3.1 document.
     """
-    kinds = [kind for one in routes for kind in (one.body, one.answer, one.query) if kind]
+    kinds = [kind for one in routes for kind in (one.body, one.answer, one.query)]
+    kinds = [kind for kind in kinds if kind not in {None, NoneType, Response}]
     schemas, components = msgspec.json.schema_components(
         kinds, ref_template="#/components/schemas/{name}"
     )
-    by_kind = [(kind, schema) for kind, schema in zip(kinds, schemas, strict=True)]
+    by_kind = dict(zip(kinds, schemas, strict=True))
     for component in components.values():
         # Only the first line of a docstring concerns users; the rest documents Python attributes.
         if "description" in component:
@@ -87,19 +88,19 @@ def openapi(routes: Sequence[Route]) -> dict[str, Any]:
 
 
 def _operation(
-    route: Route, by_kind: Sequence[tuple[Any, dict[str, Any]]], components: dict[str, Any]
+    route: Route, by_kind: dict[Any, dict[str, Any]], components: dict[str, Any]
 ) -> dict[str, Any]:
     parameters: list[dict[str, Any]] = [
         {"name": name, "in": "path", "required": True, "schema": _PARAMETERS[name]}
         for name in re.findall(r"{(\w+)}", route.path)
     ]
     if route.query is not None:
-        fields = components[_schema(route.query, by_kind)["$ref"].rpartition("/")[2]]
+        fields = components[by_kind[route.query]["$ref"].rpartition("/")[2]]
         parameters += [
             {"name": name, "in": "query", "required": False, "schema": schema}
             for name, schema in fields["properties"].items()
         ]
-    if route.answer is Receipt or (route.scope == "learn" and route.body is not None):
+    if route.query is Waiting:  # it writes to the log
         parameters.append(
             {
                 "name": "Idempotency-Key",
@@ -110,12 +111,12 @@ def _operation(
             }
         )
     success: dict[str, Any] = {"description": "Done."}
-    if route.answer is not None:
-        success["content"] = {"application/json": {"schema": _schema(route.answer, by_kind)}}
-    elif route.status == 200:
+    if route.answer is Response:
         success["content"] = {"text/plain": {"schema": {"type": "string"}}}
-    responses = {str(route.status): success}
-    if route.method == "PUT" and route.name == "make_project":
+    elif route.answer is not NoneType:
+        success["content"] = {"application/json": {"schema": by_kind[route.answer]}}
+    responses = {"204" if route.answer is NoneType else "200": success}
+    if route.name == "make_project":
         responses["201"] = {**success, "description": "Created."}
     if route.name == "ready":
         responses["503"] = {**success, "description": "Not ready, with the reason."}
@@ -129,20 +130,13 @@ def _operation(
         "parameters": parameters,
         "responses": responses,
     }
-    note = inspect.getdoc(route.handle)
-    if note:
-        operation["description"] = note
     if not route.public:
         operation["security"] = [{"token": []}, {"basic": []}, {}]
     if route.body is not None:
         kind = "application/x-www-form-urlencoded" if route.form else "application/json"
-        content = {kind: {"schema": _schema(route.body, by_kind)}}
+        content = {kind: {"schema": by_kind[route.body]}}
         operation["requestBody"] = {"required": True, "content": content}
     return operation
-
-
-def _schema(kind: Any, by_kind: Sequence[tuple[Any, dict[str, Any]]]) -> dict[str, Any]:
-    return next(schema for one, schema in by_kind if one is kind)
 
 
 def _tag(path: str) -> str:

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime
 from heapq import nsmallest
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -17,20 +17,25 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.responses import Response
 
 from labelgrove._errors import LabelGroveError
-from labelgrove.service._annif import project_info
+from labelgrove.service._annif import ProjectInfo, project_info
 from labelgrove.service._events import (
     MOST_EXAMPLES,
+    Deprecation,
     Event,
     ExampleId,
     Learnt,
+    Merging,
     Name,
     Names,
+    Removal,
+    Renaming,
     Row,
     Text,
+    ThresholdValues,
     body_of,
 )
 from labelgrove.service._follow import Events
-from labelgrove.service._http import WAIT_SECONDS, Call
+from labelgrove.service._http import PROJECT, WAIT_SECONDS, Call, Routes, Waiting
 from labelgrove.service._log import Addition, Receipt
 from labelgrove.service._model import can_rename
 from labelgrove.service._problems import Overtaken, Problem
@@ -38,6 +43,8 @@ from labelgrove.service._project import Project, Rebuilding
 from labelgrove.service._settings import Settings
 from labelgrove.service._stats import Stats
 from labelgrove.vocabulary import Vocabulary
+
+routes = Routes()
 
 _FINGERPRINTS = 20
 _MOST_EVENT_BYTES = 16 * 2**20
@@ -47,7 +54,6 @@ MOST_EXPLAINED = 100_000
 """Characters of the longest text to explain; explaining takes ten times as long as suggesting."""
 
 Count = Annotated[int, Meta(ge=0, le=2**53)]
-Wait = Literal["durable", "applied"]
 
 
 # --- projects ------------------------------------------------------------------------------------
@@ -59,26 +65,34 @@ class StatsQuery(Struct):
     fingerprint: bool = True
 
 
-async def make_project(call: Call) -> Response:
+@routes.add("PUT", PROJECT, "admin", body=Settings)
+async def make_project(call: Call) -> ProjectInfo:
+    """Create a project."""
     call.may_learn()
     name = call.request.path_params["project"]
     fresh = await asyncio.to_thread(call.service.create, name, call.body)
-    project = await call.project()
-    return _json(project_info(project), 201 if fresh else 200)
+    call.status = 201 if fresh else 200
+    return project_info(await call.project())
 
 
+@routes.add("DELETE", PROJECT, "admin")
 async def delete_project(call: Call) -> None:
+    """Delete a project permanently."""
     call.may_learn()
     name = call.request.path_params["project"]
     await asyncio.to_thread(call.service.delete, name)
     call.context.seen.pop(name, None)
 
 
+@routes.add("GET", f"{PROJECT}/settings", "read")
 async def show_settings(call: Call) -> Settings:
+    """Show a project's settings."""
     return (await call.project()).settings
 
 
+@routes.add("GET", f"{PROJECT}/stats", "read", query=StatsQuery)
 async def show_stats(call: Call) -> Stats:
+    """Show a project's statistics."""
     project = await call.project()
     return await call.result(project.stats(fingerprint=call.query.fingerprint))
 
@@ -110,12 +124,6 @@ class StoredExample(Struct):
     at: str
 
 
-class Waiting(Struct):
-    """Whether to answer once the change is durable, or once the model has applied it."""
-
-    wait: Wait = "durable"
-
-
 class Feedback(Struct, forbid_unknown_fields=True):
     """The right labels for the text of a remembered suggestion."""
 
@@ -123,7 +131,9 @@ class Feedback(Struct, forbid_unknown_fields=True):
     labels: Names
 
 
+@routes.add("POST", f"{PROJECT}/examples", "learn", body=NewExamples, query=Waiting)
 async def add_examples(call: Call) -> Receipt:
+    """Learn examples."""
     call.may_learn()
     project = await call.project()
     additions = [
@@ -132,7 +142,9 @@ async def add_examples(call: Call) -> Receipt:
     return await call.durable(project, project.log.append(additions, call.key, call.raw))
 
 
+@routes.add("GET", f"{PROJECT}/examples/{{example}}", "learn")
 async def show_example(call: Call) -> StoredExample:
+    """Show an example."""
     project = await call.project()
     return _stored(project.log.find(call.request.path_params["example"]))
 
@@ -147,14 +159,18 @@ def _time(at: int) -> str:
     return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds")
 
 
+@routes.add("DELETE", f"{PROJECT}/examples/{{example}}", "learn", query=Waiting)
 async def forget_example(call: Call) -> Receipt:
+    """Forget an example, as if it had never been sent."""
     call.may_learn()
     project = await call.project()
     name = call.request.path_params["example"]
     return await call.durable(project, project.log.forget(name, call.key))
 
 
+@routes.add("POST", f"{PROJECT}/feedback", "learn", body=Feedback, query=Waiting)
 async def give_feedback(call: Call) -> Receipt:
+    """Learn the right labels of a remembered suggestion."""
     call.may_learn()
     project, labels = await call.project(), call.body.labels
     answered = project.log.answer(
@@ -190,7 +206,9 @@ class Labels(Struct):
     labels: list[Label]
 
 
+@routes.add("GET", f"{PROJECT}/labels", "read", query=LabelQuery)
 async def list_labels(call: Call) -> Labels:
+    """List a project's labels."""
     project, query = await call.project(), call.query
     return await asyncio.to_thread(_labels, project, query)
 
@@ -251,7 +269,9 @@ def _alone(call: Call) -> asyncio.Lock:
     return call.context.renaming.setdefault(call.request.path_params["project"], asyncio.Lock())
 
 
+@routes.add("POST", f"{PROJECT}/labels/rename", "admin", body=Renaming, query=Waiting)
 async def rename_labels(call: Call) -> Receipt:
+    """Rename labels."""
     call.may_learn()
     project = await call.project()
     async with _alone(call):
@@ -267,21 +287,27 @@ async def rename_labels(call: Call) -> Receipt:
     raise Overtaken
 
 
+@routes.add("POST", f"{PROJECT}/labels/merge", "admin", body=Merging, query=Waiting)
 async def merge_labels(call: Call) -> Receipt:
+    """Merge labels into one."""
     call.may_learn()
     async with _alone(call):
         await _known_labels(call, call.body.labels)
         return await _change(call, "merge")
 
 
+@routes.add("POST", f"{PROJECT}/labels/remove", "admin", body=Removal, query=Waiting)
 async def remove_labels(call: Call) -> Receipt:
+    """Remove labels."""
     call.may_learn()
     async with _alone(call):
         await _known_labels(call, call.body.labels)
         return await _change(call, "remove")
 
 
+@routes.add("POST", f"{PROJECT}/labels/deprecate", "admin", body=Deprecation, query=Waiting)
 async def deprecate_labels(call: Call) -> Receipt:
+    """Stop suggesting labels, or resume."""
     call.may_learn()
     return await _change(call, "deprecate")
 
@@ -294,7 +320,9 @@ class Cuts(Struct):
     values: dict[str, float]
 
 
+@routes.add("GET", f"{PROJECT}/thresholds", "read")
 async def show_thresholds(call: Call) -> Cuts:
+    """Show the thresholds of a project's labels."""
     project = await call.project()
     set_by_hand = project.learner.thresholds
     values = await asyncio.to_thread(project.learner.cut_offs)
@@ -302,7 +330,9 @@ async def show_thresholds(call: Call) -> Cuts:
     return Cuts(project.learner.sequence, default, values)
 
 
+@routes.add("PUT", f"{PROJECT}/thresholds", "admin", body=ThresholdValues, query=Waiting)
 async def set_thresholds(call: Call) -> Receipt:
+    """Set the thresholds of a project's labels."""
     call.may_learn()
     if call.body.values is None and b'"default"' in call.raw:
         raise Problem(422, "default: expected `values` as well, if only an empty object")
@@ -341,7 +371,9 @@ class Explanations(Struct):
     labels: list[Explained]
 
 
+@routes.add("POST", f"{PROJECT}/explain", "read", body=Question)
 async def explain(call: Call) -> Explanations:
+    """Explain why labels are suggested."""
     project, asked = await call.project(), call.body
     if not project.learner.has_learnt:
         return Explanations([])
@@ -389,7 +421,9 @@ class Snapshots(Struct):
     snapshots: list[SnapshotInfo]
 
 
+@routes.add("GET", f"{PROJECT}/log", "learn", query=LogQuery)
 async def list_events(call: Call) -> Events:
+    """List a project's events."""
     query = call.query
     head = call.service.head(call.request.path_params["project"])
     if head is not None and head == query.after and not query.wait:
@@ -407,7 +441,9 @@ async def list_events(call: Call) -> Events:
     return Events(project.log.head, events, noted)
 
 
+@routes.add("GET", f"{PROJECT}/snapshots", "read")
 async def list_snapshots(call: Call) -> Snapshots:
+    """List a project's snapshots."""
     found = []
     for one in (await call.project()).snapshots():
         with suppress(FileNotFoundError):  # a newer snapshot may just have replaced it
@@ -416,13 +452,17 @@ async def list_snapshots(call: Call) -> Snapshots:
     return Snapshots(found)
 
 
+@routes.add("POST", f"{PROJECT}/snapshots", "admin")
 async def take_snapshot(call: Call) -> Snapshots:
+    """Write a snapshot now."""
     project = await call.project()
     await call.result(project.snapshot())
     return await list_snapshots(call)
 
 
+@routes.add("POST", f"{PROJECT}/rebuild", "admin")
 async def rebuild(call: Call) -> Rebuilding:
+    """Build a new tree from all examples; use it if it is no worse."""
     call.may_learn()
     project = await call.project()
     # Rebuilding takes minutes, so it gets its own thread rather than one of to_thread's few.
@@ -442,11 +482,15 @@ class Health(Struct):
     detail: str | UnsetType = UNSET
 
 
+@routes.add("GET", "/health/live", "read", public=True)
 async def live(_: Call) -> Health:
+    """Check that the service runs."""
     return Health("live")
 
 
-async def ready(call: Call) -> Response:
+@routes.add("GET", "/health/ready", "read", public=True)
+async def ready(call: Call) -> Health:
+    """Check that the service is ready."""
     failures = [one.failure for one in call.service.held() if one.failure is not None]
     for name in call.service.unopened():  # nobody may ask for it before this service is ready
         try:
@@ -465,14 +509,17 @@ async def ready(call: Call) -> Response:
     if call.service.closing:
         failures.append("the service is shutting down")
     if failures:
-        return _json(Health("failing", failures[0]), 503)
+        call.status = 503
+        return Health("failing", failures[0])
     told = [*call.service.damaged().values()]
     if follower is not None and follower.failure:
         told.append(f"the leader cannot be followed at present: {follower.failure}")
-    return _json(Health("ready", " | ".join(told) or UNSET), 200)
+    return Health("ready", " | ".join(told) or UNSET)
 
 
+@routes.add("GET", "/metrics", "read")
 async def show_metrics(call: Call) -> Response:
+    """Show metrics for Prometheus."""
     metrics = call.context.metrics
     for gauge in metrics.gauges.values():
         gauge.clear()  # of projects that were deleted
@@ -489,7 +536,3 @@ async def show_metrics(call: Call) -> Response:
     for name in call.service.damaged() | call.service.unopened():
         metrics.gauges["failed"].labels(name).set(True)
     return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
-
-
-def _json(content: Any, status: int) -> Response:
-    return Response(msgspec.json.encode(content), status, media_type="application/json")
