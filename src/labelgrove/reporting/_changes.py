@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from labelgrove.metrics import compare_rankings, label_changes, mcnemar
 from labelgrove.metrics._score import Finish, Interval, estimate
 from labelgrove.reporting._chart_parts import plain
 from labelgrove.reporting._measured import PLACES, Measured
+from labelgrove.reporting._mistakes import Called
 from labelgrove.reporting._sections import NAMES, headline
 
 SIGNIFICANT = 0.05
@@ -75,7 +75,7 @@ def changed_labels(
     before: Measured,
     after: Measured,
     f1: tuple[list[Any], list[Any]],
-    called: Callable[[Hashable], str] = str,
+    called: Called,
 ) -> dict[str, Any]:
     """List the labels for which the models differ, column by column, sorted by significance."""
     found = label_changes(after.truth, before.answer, after.answer)

@@ -51,6 +51,7 @@ _CONFIG: Spec = {
         "columns": 3,
     },
 }
+CURVE: Spec = {"type": "line", "strokeWidth": 2.5}
 PERCENT = {"format": ".0%", "tickCount": 5}
 
 
@@ -92,6 +93,12 @@ def chart(
         "layer": layers,
         "usermeta": {"renderer": "canvas" if canvas else "svg"},
     }
+
+
+def layer(mark: Spec, *, data: Spec | None = None, **encoding: Any) -> Spec:
+    """Specify a layer of marks, by default of the chart's data."""
+    own = {} if data is None else {"data": data}
+    return {**own, "mark": mark, "encoding": encoding}
 
 
 def x(field: str, title: str, **more: Any) -> Spec:

@@ -8,6 +8,7 @@ from labelgrove.reporting._chart_parts import (
     BETTER,
     BLUE,
     CARD,
+    CURVE,
     GREEN,
     INK,
     MUTED,
@@ -17,6 +18,7 @@ from labelgrove.reporting._chart_parts import (
     Spec,
     chart,
     colours,
+    layer,
     share,
     tooltip,
     x,
@@ -37,18 +39,13 @@ def ranking(models: list[str]) -> Spec:
         "ranking",
         "Precision and recall of the first k labels, for k from 1 to 10",
         [
-            {
-                "mark": {"type": "area", "opacity": 0.14},
-                "encoding": {"y": share("low", None), "y2": {"field": "high"}},
-            },
-            {
-                "mark": {"type": "line", "strokeWidth": 2.5},
-                "encoding": {"y": share("value", None), **dash},
-            },
-            {
-                "mark": {"type": "point", "filled": True, "size": 46, "opacity": 1},
-                "encoding": {"y": share("value", None), "tooltip": seen},
-            },
+            layer({"type": "area", "opacity": 0.14}, y=share("low", None), y2={"field": "high"}),
+            layer(CURVE, y=share("value", None), **dash),
+            layer(
+                {"type": "point", "filled": True, "size": 46, "opacity": 1},
+                y=share("value", None),
+                tooltip=seen,
+            ),
         ],
         encoding={
             "x": x("k", "k", axis={"tickMinStep": 1, "format": "d"}, scale={"nice": False}),
@@ -62,27 +59,23 @@ def threshold_curve(threshold: float | None) -> Spec:
     """Draw macro-, micro- and instance-averaged F1 against a threshold for all labels."""
     names = ["macro", "micro", "instance"]
     layers: list[Spec] = [
-        {
-            "mark": {"type": "line", "strokeWidth": 2.5, "interpolate": "monotone"},
-            "encoding": {
-                "y": share("f", "F1"),
-                "color": colours("average", names, [GREEN, OCHRE, BLUE]),
-            },
-        },
-        {
-            "mark": {"type": "point", "opacity": 0, "size": 200, "filled": True},
-            "encoding": {
-                "y": share("f", "F1"),
-                "tooltip": tooltip(average="average", threshold="threshold|.2f", F1="f|.1%"),
-            },
-        },
+        layer(
+            CURVE | {"interpolate": "monotone"},
+            y=share("f", "F1"),
+            color=colours("average", names, [GREEN, OCHRE, BLUE]),
+        ),
+        layer(
+            {"type": "point", "opacity": 0, "size": 200, "filled": True},
+            y=share("f", "F1"),
+            tooltip=tooltip(average="average", threshold="threshold|.2f", F1="f|.1%"),
+        ),
     ]
     if threshold is not None:
         layers.append(
-            {
-                "data": {"values": [{"threshold": threshold}]},
-                "mark": {"type": "rule", "color": INK, "strokeDash": [2, 3], "strokeWidth": 1.5},
-            }
+            layer(
+                {"type": "rule", "color": INK, "strokeDash": [2, 3], "strokeWidth": 1.5},
+                data={"values": [{"threshold": threshold}]},
+            )
         )
     return chart(
         "threshold_curve",
@@ -108,21 +101,19 @@ def histogram(
         data,
         description,
         [
-            {
-                "mark": {"type": "rect", "color": colour, "stroke": CARD, "strokeWidth": 1},
-                "encoding": {
-                    "x": x(
-                        "low",
-                        title,
-                        axis={"format": unit, "tickCount": 6},
-                        scale={"type": scale, "nice": False},
-                    ),
-                    "x2": {"field": "high"},
-                    "y": x("count", y, axis={"tickCount": 4, "format": "~s"}),
-                    "y2": {"datum": 0},
-                    "tooltip": seen,
-                },
-            }
+            layer(
+                {"type": "rect", "color": colour, "stroke": CARD, "strokeWidth": 1},
+                x=x(
+                    "low",
+                    title,
+                    axis={"format": unit, "tickCount": 6},
+                    scale={"type": scale, "nice": False},
+                ),
+                x2={"field": "high"},
+                y=x("count", y, axis={"tickCount": 4, "format": "~s"}),
+                y2={"datum": 0},
+                tooltip=seen,
+            )
         ],
         height=180,
     )
@@ -130,6 +121,8 @@ def histogram(
 
 def reliability(models: list[str]) -> Spec:
     """Draw observed frequency against predicted probability."""
+    observed = share("observed", "observed")
+    colour = colours("model", models, [GREEN, BLUE])
     seen = tooltip(
         model="model", predicted="predicted|.1%", observed="observed|.1%", predictions="count|,d"
     )
@@ -137,38 +130,26 @@ def reliability(models: list[str]) -> Spec:
         "reliability",
         "Share of true labels against their predicted probability",
         [
-            {
-                "data": {
-                    "values": [{"predicted": 0, "observed": 0}, {"predicted": 1, "observed": 1}]
+            layer(
+                {"type": "line", "color": MUTED, "strokeDash": [2, 4], "strokeWidth": 1.5},
+                y=observed,
+                data={"values": [{"predicted": 0, "observed": 0}, {"predicted": 1, "observed": 1}]},
+            ),
+            layer(CURVE, y=observed, color=colour),
+            layer(
+                {"type": "point", "filled": True, "opacity": 1},
+                y=observed,
+                color=colour,
+                size={
+                    "field": "count",
+                    "type": "quantitative",
+                    "legend": None,
+                    "scale": {"type": "sqrt", "range": [24, 260]},
                 },
-                "mark": {"type": "line", "color": MUTED, "strokeDash": [2, 4], "strokeWidth": 1.5},
-                "encoding": {"y": share("observed", "observed")},
-            },
-            {
-                "mark": {"type": "line", "strokeWidth": 2.5},
-                "encoding": {
-                    "y": share("observed", "observed"),
-                    "color": colours("model", models, [GREEN, BLUE]),
-                },
-            },
-            {
-                "mark": {"type": "point", "filled": True, "opacity": 1},
-                "encoding": {
-                    "y": share("observed", "observed"),
-                    "color": colours("model", models, [GREEN, BLUE]),
-                    "size": {
-                        "field": "count",
-                        "type": "quantitative",
-                        "legend": None,
-                        "scale": {"type": "sqrt", "range": [24, 260]},
-                    },
-                    "tooltip": seen,
-                },
-            },
+                tooltip=seen,
+            ),
         ],
-        encoding={
-            "x": x("predicted", "predicted", axis=PERCENT, scale={"domain": [0, 1]}),
-        },
+        encoding={"x": x("predicted", "predicted", axis=PERCENT, scale={"domain": [0, 1]})},
     )
 
 
@@ -185,24 +166,25 @@ def frequency() -> Spec:
         "frequency",
         "F1 of every label against its number of training examples",
         [
-            {
-                "mark": {"type": "circle", "opacity": 0.28, "color": GREEN, "size": 26},
-                "encoding": {"x": counts, "y": share("f1", "F1"), "tooltip": seen},
-            },
-            {
-                "data": {"name": "frequency_mean"},
-                "mark": {"type": "line", "color": INK, "strokeWidth": 2.5},
-                "encoding": {"x": counts, "y": share("f1", "F1")},
-            },
-            {
-                "data": {"name": "frequency_mean"},
-                "mark": {"type": "point", "color": INK, "filled": True, "size": 50, "opacity": 1},
-                "encoding": {
-                    "x": counts,
-                    "y": share("f1", "F1"),
-                    "tooltip": tooltip(around="seen|,.0f", labels="labels|,d", mean_F1="f1|.1%"),
-                },
-            },
+            layer(
+                {"type": "circle", "opacity": 0.28, "color": GREEN, "size": 26},
+                x=counts,
+                y=share("f1", "F1"),
+                tooltip=seen,
+            ),
+            layer(
+                CURVE | {"color": INK},
+                x=counts,
+                y=share("f1", "F1"),
+                data={"name": "frequency_mean"},
+            ),
+            layer(
+                {"type": "point", "color": INK, "filled": True, "size": 50, "opacity": 1},
+                x=counts,
+                y=share("f1", "F1"),
+                tooltip=tooltip(around="seen|,.0f", labels="labels|,d", mean_F1="f1|.1%"),
+                data={"name": "frequency_mean"},
+            ),
         ],
         height=262,
         canvas=True,
@@ -215,29 +197,20 @@ def lost_by_depth() -> Spec:
         "lost_by_depth",
         "Depth of the tree at which missed labels are lost",
         [
-            {
-                "mark": {"type": "bar", "cornerRadiusEnd": 2},
-                "encoding": {
-                    "x": {
-                        "field": "depth",
-                        "type": "ordinal",
-                        "title": "step",
-                        "axis": {"labelAngle": 0},
-                    },
-                    "y": {
-                        "field": "share",
-                        "type": "quantitative",
-                        "title": "share of misses",
-                        "axis": PERCENT,
-                    },
-                    "color": colours(
-                        "where", ["at a group of labels", "at the label itself"], [OCHRE, GREEN]
-                    ),
-                    "tooltip": tooltip(
-                        step="depth", where="where", misses="misses|,d", share="share|.1%"
-                    ),
+            layer(
+                {"type": "bar", "cornerRadiusEnd": 2},
+                x={"field": "depth", "type": "ordinal", "title": "step", "axis": {"labelAngle": 0}},
+                y={
+                    "field": "share",
+                    "type": "quantitative",
+                    "title": "share of misses",
+                    "axis": PERCENT,
                 },
-            }
+                color=colours(
+                    "where", ["at a group of labels", "at the label itself"], [OCHRE, GREEN]
+                ),
+                tooltip=tooltip(step="depth", where="where", misses="misses|,d", share="share|.1%"),
+            )
         ],
         height=200,
     )
@@ -261,24 +234,25 @@ def differences(level: str) -> Spec:
         "differences",
         f"Change of every metric with its {level} interval",
         [
-            {
-                "data": {"values": [{"zero": 0}]},
-                "mark": {"type": "rule", "color": MUTED, "strokeWidth": 1.5},
-                "encoding": {"x": x("zero", "change", axis=change)},
-            },
-            {
-                "mark": {"type": "rule", "strokeWidth": 3, "opacity": 0.55},
-                "encoding": {
-                    "x": x("low", "change", axis=change),
-                    "x2": {"field": "high"},
-                    "y": y,
-                    "color": colour,
-                },
-            },
-            {
-                "mark": {"type": "point", "filled": True, "size": 90, "opacity": 1},
-                "encoding": {"x": x("change", "change"), "y": y, "color": colour, "tooltip": seen},
-            },
+            layer(
+                {"type": "rule", "color": MUTED, "strokeWidth": 1.5},
+                x=x("zero", "change", axis=change),
+                data={"values": [{"zero": 0}]},
+            ),
+            layer(
+                {"type": "rule", "strokeWidth": 3, "opacity": 0.55},
+                x=x("low", "change", axis=change),
+                x2={"field": "high"},
+                y=y,
+                color=colour,
+            ),
+            layer(
+                {"type": "point", "filled": True, "size": 90, "opacity": 1},
+                x=x("change", "change"),
+                y=y,
+                color=colour,
+                tooltip=seen,
+            ),
         ],
         height=320,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from labelgrove.metrics._summary import ranking_finishes
 from labelgrove.reporting._chart_parts import plain, records
 from labelgrove.reporting._losses import Losses
 from labelgrove.reporting._measured import Measured
+from labelgrove.reporting._mistakes import Called
 
 NAMES = {
     "accuracy": "accuracy",
@@ -105,7 +106,7 @@ def latency_bins(seconds: FloatArray) -> list[dict[str, Any]]:
 
 
 def label_columns(
-    measured: Measured, losses: Losses | None, called: Callable[[Hashable], str] = str
+    measured: Measured, losses: Losses | None, called: Called = str
 ) -> dict[str, Any]:
     """Build the per-label table, column by column."""
     table = label_table(

@@ -14,11 +14,13 @@ from labelgrove._errors import DataError
 from labelgrove.evaluation import ProgressPoint, StreamRecord
 from labelgrove.reporting._chart_parts import (
     BLUE,
+    CURVE,
     GREEN,
     OCHRE,
     Spec,
     chart,
     colours,
+    layer,
     plain,
     share,
     tooltip,
@@ -161,30 +163,22 @@ def _over_time(
     height: int = 220,
 ) -> Spec:
     """Draw lines over the examples of a stream."""
-    axis = (
-        {"y": share("value", title, scale={"zero": True})}
-        if shares
-        else {"y": x("value", title, axis={"format": "~s", "tickCount": 5})}
-    )
-    form = ".1%" if shares else ",.4~r"
+    if shares:
+        y, form = share("value", title, scale={"zero": True}), ".1%"
+    else:
+        y, form = x("value", title, axis={"format": "~s", "tickCount": 5}), ",.4~r"
     seen = tooltip(after="examples|,d", what="name", value=f"value|{form}")
     return chart(
         data,
         description,
         [
-            {
-                "mark": {"type": "line", "strokeWidth": 2.5},
-                "encoding": {**axis, "color": colours("name", names, [GREEN, OCHRE, BLUE])},
-            },
-            {
-                "mark": {"type": "point", "opacity": 0, "size": 120, "filled": True},
-                "encoding": {**axis, "tooltip": seen},
-            },
+            layer(CURVE, y=y, color=colours("name", names, [GREEN, OCHRE, BLUE])),
+            layer({"type": "point", "opacity": 0, "size": 120, "filled": True}, y=y, tooltip=seen),
         ],
         encoding={
             "x": x(
                 "examples", "examples", axis={"format": "~s", "tickCount": 6}, scale={"nice": False}
-            ),
+            )
         },
         height=height,
     )
@@ -192,35 +186,19 @@ def _over_time(
 
 def _patience() -> Spec:
     """Draw the share of new labels recognised, by the number of their examples learnt."""
+    recognised = share("share", "recognised")
+    step = {"interpolate": "step-after", "color": GREEN}
     return chart(
         "patience",
         "Share of new labels recognised, by the number of their examples learnt",
         [
-            {
-                "mark": {
-                    "type": "area",
-                    "interpolate": "step-after",
-                    "color": GREEN,
-                    "opacity": 0.14,
-                },
-                "encoding": {"y": share("share", "recognised")},
-            },
-            {
-                "mark": {
-                    "type": "line",
-                    "interpolate": "step-after",
-                    "color": GREEN,
-                    "strokeWidth": 2.5,
-                },
-                "encoding": {"y": share("share", "recognised")},
-            },
-            {
-                "mark": {"type": "point", "opacity": 0, "size": 160, "filled": True},
-                "encoding": {
-                    "y": share("share", "recognised"),
-                    "tooltip": tooltip(examples="learnt|,d", recognised="share|.1%"),
-                },
-            },
+            layer({"type": "area", "opacity": 0.14} | step, y=recognised),
+            layer(CURVE | step, y=recognised),
+            layer(
+                {"type": "point", "opacity": 0, "size": 160, "filled": True},
+                y=recognised,
+                tooltip=tooltip(examples="learnt|,d", recognised="share|.1%"),
+            ),
         ],
         encoding={
             "x": x(
