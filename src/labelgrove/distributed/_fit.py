@@ -44,6 +44,7 @@ from labelgrove.distributed._tasks import (
     join,
     learn,
     leave,
+    leave_tree,
     left,
     weigh,
 )
@@ -51,7 +52,7 @@ from labelgrove.models import PLTClassifier, TextClassifier, load
 from labelgrove.models._plt_options import LINKS, BatchOptions, class_weights
 from labelgrove.models._text_classifier import text_classifier
 from labelgrove.models.engine._learned import Learned
-from labelgrove.models.engine._trees import engine_tree_of_ids, over_ids
+from labelgrove.models.engine._trees import over_ids
 from labelgrove.persistence import Storable
 from labelgrove.text import TextFeatures
 from labelgrove.trees import LabelTree
@@ -305,13 +306,12 @@ class _Run:
         if all(map(is_done, trees)):
             return
         if not plan.embedded or not self._counts.any():
-            for number, folder in enumerate(trees):
+            for number in range(plan.n_trees):
                 if plan.given is None:
                     tree = plan.one(self._counts, None, None, number)
                 else:
                     tree = over_ids(plan.given, self._labels, self._counts)
-                parents, labels = engine_tree_of_ids(tree)
-                leave(folder, {"parents": parents, "labels": labels})
+                leave_tree(job, number, tree)
             return
         if not is_done(job / "vectors"):
             parts = self._label_ranges()

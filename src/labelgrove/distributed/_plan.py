@@ -30,7 +30,7 @@ def plan_units(job: Job, number: int, threads: int) -> None:
     children = np.bincount(up[1:], minlength=len(up))
     inner = children > 0
     below = _summed_up(np.where(inner, cells * children, 0), up)
-    needs = np.where(inner, needed(rows, cells, Source(job).width, threads), 0)
+    needs = np.where(inner, needed(rows, cells, job.width, threads), 0)
     share = max(_LEAST, int(below[0]) // _SHARES)
     is_whole = inner & (needs <= job.memory) & (below <= share)
     is_whole[:2] = is_whole[0]

@@ -27,6 +27,7 @@ from labelgrove.persistence import Storable, read_model, write_model
 from labelgrove.text import TextFeatures
 from labelgrove.text._counted import CountedTexts
 from labelgrove.text._front_ends import front_end_from_state
+from labelgrove.trees import LabelTree
 
 Arrays = dict[str, npt.NDArray[Any]]
 Make = Callable[[int, Any], npt.NDArray[Any]]
@@ -137,7 +138,7 @@ class Source:
     def __init__(self, job: Job) -> None:
         self._job = job
         arrays = opened(job.data, job.header)
-        self.n_rows, self.width = job.header.rows, job.width
+        self.n_rows = job.header.rows
         self._ends, self._ids, self._values = (
             (arrays[name] for name in ("X.indptr.i64", "X.indices.i32", "X.data.f32"))
             if job.text is None
@@ -163,8 +164,9 @@ class Source:
             for to, at in entries:
                 ids[to], values[to] = self._ids.view(np.uint32)[at], self._values[at]
             arrays = ends, ids, values
-        rows = Rows(*arrays, len(arrays[0]) - 1, self.width, dense=False)
-        if _core.check_rows(*arrays, self.width) is not None:
+        width = self._job.width
+        rows = Rows(*arrays, len(arrays[0]) - 1, width, dense=False)
+        if _core.check_rows(*arrays, width) is not None:
             raise DataError(f"{self._job.data}: is damaged; convert it again")
         if not self._job.options["normalize"]:
             require_magnitude(rows)
@@ -284,12 +286,16 @@ def embed(job: Job, part: int, begin: int, end: int, threads: int) -> None:
 
 def build_tree(job: Job, plan: TreePlan, number: int) -> None:
     """Cluster the labels that occur, from their vectors."""
-    counts, indicator = left(job / "counts", "counts")[0], None
-    arrays = left(job / "vectors", "indptr", "ids", "values")
-    source = Source(job)
+    (counts,), indicator = left(job / "counts", "counts"), None
+    vectors = csr_over(left(job / "vectors", "indptr", "ids", "values"), job.width)
     if plan.needs_indicator:
+        source = Source(job)
         indicator = label_matrix(source.label_ends, source.labels, np.flatnonzero(counts))
-    tree = plan.one(counts, csr_over(arrays, source.width), indicator, number)
+    leave_tree(job, number, plan.one(counts, vectors, indicator, number))
+
+
+def leave_tree(job: Job, number: int, tree: LabelTree) -> None:
+    """Write a tree over ids of labels, as the engine takes it."""
     parents, labels = engine_tree_of_ids(tree)
     leave(job / f"tree-{number}", {"parents": parents, "labels": labels})
 
