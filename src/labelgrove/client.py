@@ -352,22 +352,17 @@ class Client:
     def neighbours(self) -> list[str]:
         """List the names of all projects of the service."""
         return self._ask(
-            "GET",
-            self._projects,
-            lambda found: [one["project_id"] for one in found["projects"]],
+            "GET", self._projects, lambda found: [one["project_id"] for one in found["projects"]]
         )
 
     def stats(self) -> dict[str, Any]:
         """Return the project's statistics: sequence number, fingerprint, examples, labels."""
-        stats: dict[str, Any] = self._ask("GET", "/stats", _having("sequence", "fingerprint"))
-        return stats
+        return self._ask("GET", "/stats", _having("sequence", "fingerprint"))
 
     def events(self, after: int, limit: int = 1_000, wait: float = 0.0) -> dict[str, Any]:
         """Return the log's events after a sequence number; wait up to `wait` seconds for one."""
         asked = {"after": after, "limit": limit, "wait": wait}
-        read = _having("head", "events")
-        found: dict[str, Any] = self._ask("GET", "/log", read, params=asked)
-        return found
+        return self._ask("GET", "/log", _having("head", "events"), params=asked)
 
     def content(self, method: str, path: str, **request: Any) -> bytes:
         """Send any other request, and return the body of the answer.
@@ -469,10 +464,10 @@ def _results_of(found: Any, count: int) -> list[list[dict[str, Any]]]:
     return rows
 
 
-def _having(*names: str) -> Callable[[Any], Any]:
+def _having(*names: str) -> Callable[[Any], dict[str, Any]]:
     """Return a reader that takes an object as it is if it has these members."""
 
-    def read(found: Any) -> Any:
+    def read(found: dict[str, Any]) -> dict[str, Any]:
         itemgetter(*names)(found)
         return found
 
