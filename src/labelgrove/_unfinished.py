@@ -166,15 +166,15 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
         raise
-    _sync_folder(target.parent)
+    sync_folder(target.parent)
 
 
 # Not every file system can flush a folder; then the rename itself must suffice.
 _UNSUPPORTED = {errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES, errno.EPERM, errno.EISDIR}
 
 
-def _sync_folder(folder: Path) -> None:
-    """Make the rename durable, if the system can."""
+def sync_folder(folder: Path) -> None:
+    """Make renames in a folder durable, if the system can."""
     if os.name == "nt":  # Windows cannot open folders; its renames are journalled
         return
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import random
 import sqlite3
 import subprocess
@@ -45,11 +46,23 @@ def test_the_name_of_a_new_log_is_flushed_to_the_disk(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     flushed: list[Path] = []
-    monkeypatch.setattr(_database, "_flush_folder", flushed.append)
+    monkeypatch.setattr(_database, "sync_folder", flushed.append)
     written(path, 1)
     assert flushed == [path.parent]
     written(path, 1)  # the file was there
     assert flushed == [path.parent]
+
+
+def test_a_log_is_made_where_folders_cannot_be_flushed(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refusing(_: int) -> None:
+        raise OSError(errno.EINVAL, "Invalid argument")
+
+    monkeypatch.setattr("os.fsync", refusing)
+    written(path, 1)
+    with closing(Log(path)) as log:
+        assert log.examples == 1
 
 
 def test_events_are_read_only_once_they_are_counted(

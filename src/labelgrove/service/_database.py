@@ -6,7 +6,6 @@ disk.
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
@@ -14,7 +13,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from labelgrove._errors import DataError
-from labelgrove._unfinished import DISK_FULL
+from labelgrove._unfinished import DISK_FULL, sync_folder
 from labelgrove.service._events import BODIES, Row
 from labelgrove.service._problems import DamagedLog
 
@@ -203,7 +202,7 @@ def _create(path: Path) -> None:
         connection.execute(f"PRAGMA synchronous={_SYNCHRONOUS}")
         _prepare(connection, path)
     partial.replace(path)
-    _flush_folder(path.parent)
+    sync_folder(path.parent)
 
 
 def _is_empty(connection: sqlite3.Connection) -> bool:
@@ -217,17 +216,6 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
         connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
     elif version != FORMAT:
         raise DamagedLog(f"{path}: found a log of format {version}; expected {FORMAT}")
-
-
-def _flush_folder(folder: Path) -> None:
-    """Make a new file's name durable, on systems that can open folders."""
-    if os.name == "nt":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def events_after(
