@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -154,10 +155,7 @@ class Log:
             404, if there is none.
         """
         with self._reading:
-            row = _find(self._reader, name)
-        if row is None:
-            raise Problem(404, f"there is no example {name!r}")
-        return row
+            return _existing(self._reader, name)
 
     def fingerprints(self, after: int, limit: int) -> dict[int, str]:
         """Return the newest fingerprints recorded after a sequence number, at most `limit`."""
@@ -217,15 +215,12 @@ class Log:
         """
         bodies = [checked(one.kind, one.body) for one in additions]
 
-        def run(connection: sqlite3.Connection) -> Receipt:
-            def add() -> Receipt:
-                if head is not None and head != _head(connection):
-                    raise Overtaken
-                return _append(connection, additions, bodies)
+        def add(connection: sqlite3.Connection) -> Receipt:
+            if head is not None and head != _head(connection):
+                raise Overtaken
+            return _append(connection, additions, bodies)
 
-            return _once(connection, key, digest, add)
-
-        return self._submit(run)
+        return self._submit(add, key, digest)
 
     def forget(self, name: str, key: str | None = None) -> Future[Receipt]:
         """Erase the text and labels of an example; its sequence number remains.
@@ -236,17 +231,11 @@ class Log:
             Fails with a Problem, 404, if there is no such example.
         """
 
-        def run(connection: sqlite3.Connection) -> Receipt:
-            def erase() -> Receipt:
-                row = _find(connection, name)
-                if row is None:
-                    raise Problem(404, f"there is no example {name!r}")
-                body = Forgetting([row.sequence])
-                return _append(connection, [Addition("forget", body)], [encoded(body)])
+        def erase(connection: sqlite3.Connection) -> Receipt:
+            body = Forgetting([_existing(connection, name).sequence])
+            return _append(connection, [Addition("forget", body)], [encoded(body)])
 
-            return _once(connection, key, b"forget " + name.encode(), erase)
-
-        return self._submit(run)
+        return self._submit(erase, key, b"forget " + name.encode())
 
     def copy(self, rows: Sequence[Row]) -> Future[None]:
         """Add events of another log, with the same sequence numbers.
@@ -348,10 +337,7 @@ class Log:
             addition = Addition("learn", body_with(found[0]), identifier)
             return _append(connection, [addition], [checked(addition.kind, addition.body)])
 
-        def run(connection: sqlite3.Connection) -> Receipt:
-            return _once(connection, key, digest, lambda: learn(connection))
-
-        return self._submit(run)
+        return self._submit(learn, key, digest)
 
     def close_writing(self) -> None:
         """Commit all waiting requests, and refuse new ones."""
@@ -364,7 +350,15 @@ class Log:
             self._reader.close()
         self._writer.close()
 
-    def _submit(self, run: Callable[[sqlite3.Connection], Any]) -> Future[Any]:
+    def _submit(
+        self,
+        run: Callable[[sqlite3.Connection], Any],
+        key: str | None = None,
+        digest: bytes = b"",
+    ) -> Future[Any]:
+        """Queue an operation, which runs only once if it has an idempotency key."""
+        if key is not None:
+            run = partial(_once, key, digest, run)
         future: Future[Any] = Future()
         self._queue.put(_Operation(run, future))
         return future
@@ -471,11 +465,12 @@ def _head(connection: sqlite3.Connection) -> int:
 
 
 def _once(
-    connection: sqlite3.Connection, key: str | None, digest: bytes, act: Callable[[], Receipt]
+    key: str,
+    digest: bytes,
+    run: Callable[[sqlite3.Connection], Receipt],
+    connection: sqlite3.Connection,
 ) -> Receipt:
     """Run an operation, unless it was already run under the same key."""
-    if key is None:
-        return act()
     digest = hashlib.sha256(digest).digest()
     found = connection.execute(
         "SELECT digest, answer FROM requests WHERE key = ?", (key,)
@@ -486,7 +481,7 @@ def _once(
         answer = msgspec.json.decode(found[1], type=Receipt)
         answer.repeated = True
         return answer
-    answer = act()
+    answer = run(connection)
     connection.execute(
         "INSERT INTO requests VALUES (?, ?, ?, ?)", (key, digest, encoded(answer), now())
     )
@@ -537,6 +532,13 @@ def _find(connection: sqlite3.Connection, name: str) -> Row | None:
         (value,),
     ).fetchone()
     return None if found is None else Row(*found)
+
+
+def _existing(connection: sqlite3.Connection, name: str) -> Row:
+    row = _find(connection, name)
+    if row is None:
+        raise Problem(404, f"there is no example {name!r}")
+    return row
 
 
 def _insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
