@@ -53,21 +53,14 @@ def _difference(before: Finish, after: Finish) -> Finish:
 
 def first_places(before: Measured, after: Measured) -> dict[str, Any]:
     """Compare with McNemar's test how often each model's first label is right."""
-    right, truth = [], after.truth
-    for measured in (before, after):
-        best = measured.ranking[:, 0]
-        hits = np.zeros(len(best), np.bool_)
-        rows = np.repeat(np.arange(len(best)), np.diff(truth.indptr))
-        hits[rows[truth.indices == best[rows]]] = True
-        right.append(hits)
-    only_before, only_after = right[0] & ~right[1], right[1] & ~right[0]
-    test = mcnemar([int(only_before.sum())], [int(only_after.sum())])
+    old, new = before.hits, after.hits
+    only_before, only_after = int((old & ~new).sum()), int((new & ~old).sum())
     return {
-        "both": int((right[0] & right[1]).sum()),
-        "only_before": int(only_before.sum()),
-        "only_after": int(only_after.sum()),
-        "neither": int((~right[0] & ~right[1]).sum()),
-        "p_value": float(test.p_value[0]),
+        "both": int((old & new).sum()),
+        "only_before": only_before,
+        "only_after": only_after,
+        "neither": int((~old & ~new).sum()),
+        "p_value": float(mcnemar([only_before], [only_after]).p_value[0]),
     }
 
 

@@ -87,9 +87,7 @@ def find_losses(model: Any, X: Any, measured: Measured) -> Losses:
 def _needed(measured: Measured, rows: IntArray, labels: IntArray) -> FloatArray:
     if measured.rule != "class":
         return measured.thresholds[labels]
-    best = np.zeros(measured.estimates.shape[0])
-    for row, (start, end) in enumerate(pairwise(measured.estimates.indptr)):
-        best[row] = measured.estimates.data[start:end].max(initial=0.0)
+    best: FloatArray = measured.estimates.max(axis=1).toarray()
     return best[rows]
 
 

@@ -21,7 +21,7 @@ from labelgrove.evaluation._observed import (
     places_left,
 )
 from labelgrove.metrics import expected_calibration_error
-from labelgrove.metrics._inputs import IntArray, keep_entries
+from labelgrove.metrics._inputs import IntArray, keep_entries, ranking_indicator
 from labelgrove.metrics._score import FloatArray, Interval
 
 PLACES = (1, 3, 5)
@@ -93,6 +93,12 @@ class Measured:
     def labels(self) -> tuple[Hashable, ...]:
         """The labels of the columns."""
         return self.observed.labels
+
+    @property
+    def hits(self) -> npt.NDArray[np.bool_]:
+        """Whether the best label of each row is right."""
+        first = ranking_indicator(self.ranking[:, :1], self.truth.shape[1])
+        return np.asarray(self.truth.multiply(first).sum(axis=1) > 0)
 
 
 def measure(

@@ -57,18 +57,17 @@ def _in_places_of_true(measured: Measured) -> tuple[csr_array, csr_array]:
 
 def wrong_examples(model: Any, X: Any, measured: Measured, called: Called) -> list[dict[str, Any]]:
     """List examples whose best label is wrong, those with the highest probability first."""
-    best = measured.ranking[:, 0]
-    truth, estimates = measured.truth, measured.estimates
-    sure = np.array([_estimate(estimates, row, column) for row, column in enumerate(best)])
-    right = np.array([column in _row(truth, row) for row, column in enumerate(best)])
-    wrong = np.flatnonzero(~right & (best != MISSING) & (np.diff(truth.indptr) > 0))
-    chosen = wrong[np.lexsort((wrong, -sure[wrong]))][:_EXAMPLES]
+    best, has_labels = measured.ranking[:, 0], np.diff(measured.truth.indptr) > 0
+    wrong = np.flatnonzero(~measured.hits & (best != MISSING) & has_labels)
+    sure = np.array([measured.estimates[row, best[row]] for row in wrong.tolist()])
+    chosen = wrong[np.lexsort((wrong, -sure))][:_EXAMPLES]
     return [_example(model, X, measured, called, int(row)) for row in chosen.tolist()]
 
 
 def _example(model: Any, X: Any, measured: Measured, called: Called, row: int) -> dict[str, Any]:
     example = X[row : row + 1]
-    true = _row(measured.truth, row)
+    truth = measured.truth
+    true = truth.indices[truth.indptr[row] : truth.indptr[row + 1]].tolist()
     column = int(measured.ranking[row, 0])
     predicted = _described(model, example, measured, called, row, column)
     missed = [_described(model, example, measured, called, row, one) for one in true[:_LABELS]]
@@ -89,7 +88,7 @@ def _described(
     found: dict[str, Any] = {
         "label": called(label),
         "known": bool(measured.known[column]),
-        "probability": _estimate(measured.estimates, row, column),
+        "probability": float(measured.estimates[row, column]),
         "seen": int(measured.counts[column]),
         "words_for": [],
         "words_against": [],
@@ -109,16 +108,3 @@ def _words(contributions: Sequence[Any]) -> list[str]:
         for one in contributions[:_WORDS]
     ]
     return [on_one_line(name, 60) for name in named]
-
-
-def _row(matrix: csr_array, row: int) -> list[int]:
-    found: list[int] = matrix.indices[matrix.indptr[row] : matrix.indptr[row + 1]].tolist()
-    return found
-
-
-def _estimate(matrix: csr_array, row: int, column: int) -> float:
-    """Return an entry of a matrix, 0 if it is not stored."""
-    columns = _row(matrix, row)
-    if column not in columns:
-        return 0.0
-    return float(matrix.data[matrix.indptr[row] + columns.index(column)])
