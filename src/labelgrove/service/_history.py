@@ -66,13 +66,15 @@ class History:
         learner = loaded(
             [one for one in snapshots(self._folder) if one.sequence <= upto and self.holds(one)],
             lambda one: Learner(self._settings, self._controls, one.sequence, one.path),
-        )
-        learner = learner or Learner(self._settings)
-        beginnings = [row for row in self._controls if row.kind in NEW_BEGINNINGS]
-        last = next((row for row in reversed(beginnings) if row.sequence <= upto), None)
-        anew = last is not None and last.sequence > learner.sequence
-        with self._told(0 if anew else learner.sequence, upto):
-            if anew and last is not None:
+        ) or Learner(self._settings)
+        beginnings = [
+            row
+            for row in self._controls
+            if row.kind in NEW_BEGINNINGS and learner.sequence < row.sequence <= upto
+        ]
+        with self._told(0 if beginnings else learner.sequence, upto):
+            if beginnings:
+                last = beginnings[-1]
                 learner = Learner(self._settings, self._controls, last.sequence - 1)
                 learner.begin_anew(last, self._begun_at(last, stopping))
             for rows in self.events(learner.sequence, upto, stopping):

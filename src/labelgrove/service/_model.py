@@ -20,6 +20,7 @@ from labelgrove import OnlinePLTClassifier, PLTClassifier, TextClassifier
 from labelgrove._errors import DataError, NotLearnedError, ParameterError
 from labelgrove.models._base import check_parameters
 from labelgrove.models._names import check_names
+from labelgrove.models._shared import SharedModel
 from labelgrove.service._events import (
     BODIES,
     Deprecation,
@@ -41,6 +42,9 @@ from labelgrove.vocabulary import Vocabulary
 EMPTY = "0" * 64
 """The fingerprint of a model that has not learnt anything."""
 
+Suggested = tuple[int, list[list[tuple[str, float]]]]
+"""The sequence number of the model that answered, and for each text its labels and scores."""
+
 _FEW = 100
 _MANY = 1_000
 
@@ -52,7 +56,7 @@ class _Now(NamedTuple):
     events after `sequence`, unless the model also learns names, which count as examples too.
     """
 
-    shared: Any
+    shared: SharedModel
     sequence: int
     seen: int
 
@@ -131,9 +135,7 @@ class Learner:
         """Whether there is anything to predict."""
         return self._now.seen > 0
 
-    def suggest(
-        self, texts: Sequence[str], limit: int, *, restricted: bool = False
-    ) -> tuple[int, list[list[tuple[str, float]]]]:
+    def suggest(self, texts: Sequence[str], limit: int, *, restricted: bool = False) -> Suggested:
         """Return the most probable labels of every text, best first.
 
         Parameters
@@ -142,21 +144,11 @@ class Learner:
         limit : int
         restricted : bool
             Whether to hide labels that the vocabulary lacks, in addition to deprecated ones.
-
-        Returns
-        -------
-        sequence : int
-            Sequence number of the model that answered.
-        suggestions : list of list of (label, score)
         """
         now, hidden = self._now, self.deprecated | (self._strangers if restricted else frozenset())
-
         if not now.seen:
             return now.sequence, [[] for _ in texts]
-        suggested: tuple[int, list[list[tuple[str, float]]]] = now.shared.read(
-            lambda model: (now.at(model), _best(model, texts, limit, hidden))
-        )
-        return suggested
+        return now.shared.read(lambda model: (now.at(model), _best(model, texts, limit, hidden)))
 
     def explain(self, text: str, label: str | None, limit: int) -> tuple[int, list[Any]]:
         """Explain a label, or those that would be suggested, like `TextClassifier.explain`.
@@ -182,23 +174,21 @@ class Learner:
             explained = [model.explain(text, name, top=50).labels[0] for name in names]
             return now.at(model), explained
 
-        found: tuple[int, list[Any]] = now.shared.read(read)
-        return found
+        return now.shared.read(read)
 
     def labels(self) -> dict[str, int]:
         """Map the labels that can be predicted to their numbers of examples."""
         if not self.has_learnt:
             return {}
-        found: dict[str, int] = self._now.shared.read(
+        return self._now.shared.read(
             lambda model: dict(
                 zip(model.classes_.tolist(), model.label_counts_.tolist(), strict=True)
             )
         )
-        return found
 
     def label_count(self) -> int:
         """Count the labels that can be predicted."""
-        return int(self._now.shared.read(lambda model: model.n_classes_)) if self.has_learnt else 0
+        return self._now.shared.read(lambda model: model.n_classes_) if self.has_learnt else 0
 
     def cut_offs(self) -> dict[str, float]:
         """Return the threshold of each label; empty if labels have no thresholds of their own."""
@@ -209,8 +199,7 @@ class Learner:
                 return {}
             return dict(zip(model.classes_.tolist(), values.tolist(), strict=True))
 
-        found: dict[str, float] = self._now.shared.read(read)
-        return found
+        return self._now.shared.read(read)
 
     def bytes(self) -> int:
         """Return the memory use of the model."""

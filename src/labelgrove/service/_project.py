@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -22,7 +22,7 @@ from labelgrove.service._batches import Batches
 from labelgrove.service._events import Rebuilt, Row, body_of
 from labelgrove.service._history import LONG, History
 from labelgrove.service._log import Addition, Log, now
-from labelgrove.service._model import EMPTY
+from labelgrove.service._model import EMPTY, Suggested
 from labelgrove.service._problems import Problem
 from labelgrove.service._rebuild import compare_beside
 from labelgrove.service._settings import Settings
@@ -30,6 +30,8 @@ from labelgrove.service._snapshots import Snapshot, snapshots, tidy, write_snaps
 from labelgrove.service._stats import Progress, Stats
 
 _log = logging.getLogger("labelgrove.service")
+
+T = TypeVar("T")
 
 _AT_ONCE = 1_000
 _SECONDS = 0.02  # target duration of a batch, between whose steps queries are answered
@@ -45,7 +47,7 @@ class Asked(NamedTuple):
     texts: Sequence[str]
     limit: int
     restricted: bool
-    future: Future[tuple[int, list[list[tuple[str, float]]]]]
+    future: Future[Suggested]
 
 
 class Rebuilding(msgspec.Struct):
@@ -129,7 +131,8 @@ class Project:
             self._history = History(folder, self.settings, self.log.controls, self.log.read)
             self._remove_outdated()
             self.learner = self._history.model_at(self.log.head, stopping)
-            if self.log.head - self._newest() >= LONG:  # or the next start takes as long
+            covered = max((one.sequence for one in self.snapshots()), default=0)
+            if self.log.head - covered >= LONG:  # or the next start takes as long
                 self._jobs.append((self._snapshot_if_new, Future()))
         except BaseException:
             self.log.close()
@@ -145,9 +148,7 @@ class Project:
 
     # --- asking --------------------------------------------------------------------------------
 
-    def suggest(
-        self, texts: Sequence[str], limit: int, *, restricted: bool
-    ) -> Future[tuple[int, list[list[tuple[str, float]]]]]:
+    def suggest(self, texts: Sequence[str], limit: int, *, restricted: bool) -> Future[Suggested]:
         """Return the most probable labels of every text, and the sequence number of the answer.
 
         Parameters
@@ -159,7 +160,7 @@ class Project:
         """
         if self.failure is not None:
             raise Problem(503, self.failure)
-        future: Future[tuple[int, list[list[tuple[str, float]]]]] = Future()
+        future: Future[Suggested] = Future()
         self._asking.put(Asked(texts, limit, restricted, future))
         return future
 
@@ -281,13 +282,13 @@ class Project:
         with self._changed:
             self._changed.notify()
 
-    def _do(self, job: Callable[[], Any]) -> Future[Any]:
+    def _do(self, job: Callable[[], T]) -> Future[T]:
         """Run a job in the thread that changes the model, between two batches.
 
         The job sees the model at one sequence number. It does not block queries, which wait only
         for changes to the model.
         """
-        future: Future[Any] = Future()
+        future: Future[T] = Future()
         with self._changed:
             if self._closing:
                 raise Problem(503, "the project is being closed; try again in a moment")
@@ -408,10 +409,6 @@ class Project:
             if built > head or "forget" in self._history.changes(built, head + 1):
                 path.unlink(missing_ok=True)
 
-    def _newest(self) -> int:
-        """Return the sequence number of the newest snapshot."""
-        return max((one.sequence for one in self.snapshots()), default=0)
-
     def _take_snapshot(self) -> Snapshot | None:
         if not self.learner.has_learnt:
             return None
@@ -420,7 +417,8 @@ class Project:
             return there
         taken = write_snapshot(self.folder, self.learner)
         self._fingerprint = taken[:2]
-        self._note_fingerprint()
+        with suppress(Problem):  # at shutdown, the log may already be closed
+            self.log.note_fingerprint(*self._fingerprint).result()  # for replicas to compare
         return taken
 
     def _snapshot_if_new(self) -> None:
@@ -451,8 +449,3 @@ class Project:
             failure=self.failure,
             progress=self.progress.stretches(),
         )
-
-    def _note_fingerprint(self) -> None:
-        """Record the fingerprint for replicas; at shutdown, the log may already be closed."""
-        with suppress(Problem):
-            self.log.note_fingerprint(*self._fingerprint).result()
