@@ -427,9 +427,8 @@ class _Assembled:
     def __init__(self, arrays: dict[str, Storable]) -> None:
         self._arrays = arrays
 
-    def save(self, for_prediction: bool, *, streamed: bool = False) -> dict[str, Any]:
+    def save(self, *_: Any, **__: Any) -> dict[str, Any]:
         """Return the arrays for the model file."""
-        del for_prediction, streamed
         return self._arrays
 
 

@@ -146,21 +146,16 @@ class _Answering:
         """Delegate all other attributes to the model."""
         return getattr(self._model, name)
 
-    def predict_topk(self, rows: range, k: int, *, return_stats: bool = False) -> Any:
+    def predict_topk(self, *_: Any, **__: Any) -> Any:
         """Return the best labels of the next run and their costs; its task knows the parameters."""
-        del rows, k, return_stats
         best, self._sets = next(self._answers)
         return best
 
-    def predict(self, rows: range) -> Any:
-        """Return the label sets of the same run."""
-        del rows
+    def predict(self, *_: Any, **__: Any) -> Any:
+        """Return the label sets of the same run, or its probabilities that reach a threshold."""
         return self._sets
 
-    def predict_proba(self, rows: range, threshold: Cut) -> Any:
-        """Return the probabilities of the same run that reach the threshold."""
-        del rows, threshold
-        return self._sets
+    predict_proba = predict
 
 
 @dataclass(frozen=True)
@@ -246,7 +241,6 @@ def _loaded(asked: Asked) -> Any:
 
 
 @lru_cache(maxsize=1)
-def _kept(model: str, model_is: tuple[int, int]) -> Any:
+def _kept(model: str, _: tuple[int, int]) -> Any:
     """Load the model, cached between tasks for as long as its file is unchanged."""
-    del model_is
     return load(model)
