@@ -6,7 +6,6 @@ import itertools
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
 from labelgrove import TextClassifier
@@ -72,26 +71,20 @@ class History:
             for row in self._controls
             if row.kind in NEW_BEGINNINGS and learner.sequence < row.sequence <= upto
         ]
-        with self._told(0 if beginnings else learner.sequence, upto):
-            if beginnings:
-                last = beginnings[-1]
-                learner = Learner(self._settings, self._controls, last.sequence - 1)
-                learner.begin_anew(last, self._begun_at(last, stopping))
-            for rows in self.events(learner.sequence, upto, stopping):
-                self.advance(learner, rows)
-        return learner
-
-    @contextmanager
-    def _told(self, after: int, upto: int) -> Iterator[None]:
-        """Log that many events are learnt again."""
-        started = time.monotonic()
-        if upto - after >= LONG:
+        to_learn, started = upto - (0 if beginnings else learner.sequence), time.monotonic()
+        if to_learn >= LONG:
             told = "%s: learning %d events of the log that no snapshot has"
-            _log.info(told, self._folder.name, upto - after)
-        yield
-        if upto - after >= LONG:
+            _log.info(told, self._folder.name, to_learn)
+        if beginnings:
+            last = beginnings[-1]
+            learner = Learner(self._settings, self._controls, last.sequence - 1)
+            learner.begin_anew(last, self._begun_at(last, stopping))
+        for rows in self.events(learner.sequence, upto, stopping):
+            self.advance(learner, rows)
+        if to_learn >= LONG:
             seconds = time.monotonic() - started
             _log.info("%s: learnt them in %.0f s", self._folder.name, seconds)
+        return learner
 
     def advance(self, learner: Learner, rows: Sequence[Row]) -> None:
         """Apply events of the current log, from which forgotten examples are erased."""
