@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from copy import copy
 
 import msgspec
 
@@ -78,26 +79,28 @@ class Progress:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._width = 1
-        self._stretches: list[list[int]] = []
+        self._stretches: list[Stretch] = []
 
     def note(self, sequence: int, hits: Sequence[bool]) -> None:
         """Add predictions, starting at a sequence number."""
         with self._lock:
             for hit in hits:
-                if not self._stretches or self._stretches[-1][1] == self._width:
+                if not self._stretches or self._stretches[-1].predictions == self._width:
                     if len(self._stretches) == _MOST_STRETCHES:
                         self._join_pairs()
-                    self._stretches.append([sequence, 0, 0])
+                    self._stretches.append(Stretch(sequence, 0, 0))
                 last = self._stretches[-1]
-                last[1] += 1
-                last[2] += hit
+                last.predictions += 1
+                last.right += hit
 
     def _join_pairs(self) -> None:
         pairs = zip(self._stretches[::2], self._stretches[1::2], strict=True)
-        self._stretches = [[a[0], a[1] + b[1], a[2] + b[2]] for a, b in pairs]
+        self._stretches = [
+            Stretch(a.sequence, a.predictions + b.predictions, a.right + b.right) for a, b in pairs
+        ]
         self._width *= 2
 
     def stretches(self) -> list[Stretch]:
         """Return all stretches, in order."""
         with self._lock:
-            return [Stretch(*one) for one in self._stretches]
+            return [copy(one) for one in self._stretches]
