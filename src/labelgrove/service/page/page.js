@@ -158,19 +158,23 @@ const add = guarded(() => {
   return adding
 })
 
+async function lookUp(typed) {
+  const { labels } = await call('GET', of(`labels?limit=20&search=${encodeURIComponent(typed)}`))
+  for (const one of labels) names.set(one.id, one.name)
+  return labels
+}
+
 // Tick the label with this id or else this name; or a new one, if there is neither.
 async function tick(typed) {
-  const { labels } = await call('GET', of(`labels?limit=20&search=${encodeURIComponent(typed)}`))
+  const labels = await lookUp(typed)
   const same = (one) => one.name.toLowerCase() === typed.toLowerCase()
   const found = labels.find((one) => one.id === typed) ?? labels.find(same)
-  if (found) names.set(found.id, found.name)
   ticked.add(found?.id ?? typed)
   show(shown)
 }
 
 const complete = guarded(async () => {
-  const { labels } = await call('GET', of(`labels?limit=20&search=${encodeURIComponent(at('label').value)}`))
-  for (const one of labels) names.set(one.id, one.name)
+  const labels = await lookUp(at('label').value)
   at('known').replaceChildren(...labels.map((one) => element('option', { value: one.id, label: one.name })))
 })
 
