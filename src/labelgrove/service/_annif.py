@@ -21,6 +21,7 @@ from labelgrove.service._events import (
     Learnt,
     Name,
     Probability,
+    Row,
 )
 from labelgrove.service._http import PROJECT, Call, Routes, Waiting
 from labelgrove.service._log import Addition
@@ -29,7 +30,6 @@ from labelgrove.service._project import Project
 
 routes = Routes()
 
-Limit = Annotated[int, Meta(ge=0, le=1_000)]
 AnyText = Annotated[str, Meta(max_length=MOST_TEXT)]
 
 
@@ -80,13 +80,18 @@ class Vocabularies(Struct):
     vocabs: list[Vocabulary]
 
 
-class SuggestForm(Struct):
+class BatchQuery(Struct):
+    """How many labels to suggest."""
+
+    limit: Annotated[int, Meta(ge=0, le=1_000)] = 10
+    threshold: Probability = 0.0
+    language: str | None = None
+
+
+class SuggestForm(BatchQuery, kw_only=True):
     """A text, and how many labels to suggest."""
 
     text: AnyText
-    limit: Limit = 10
-    threshold: Probability = 0.0
-    language: str | None = None
     remember: Annotated[int, Meta(ge=0, le=31_536_000)] = 0
 
 
@@ -103,14 +108,6 @@ class Results(Struct):
     """Labels for a text, the most probable first."""
 
     results: list[Result]
-
-
-class BatchQuery(Struct):
-    """How many labels to suggest."""
-
-    limit: Limit = 10
-    threshold: Probability = 0.0
-    language: str | None = None
 
 
 class Document(Struct):
@@ -246,11 +243,9 @@ def _look(call: Call, name: str) -> ProjectInfo:
 
 def project_info(project: Project) -> ProjectInfo:
     """Describe a project in Annif's format."""
-    settings, head = project.settings, project.log.read(project.log.head - 1, 1)
-    size, vocabulary = project.learner.label_count(), project.learner.vocabulary
-    if vocabulary is not None:
-        size = len(vocabulary)
-    changed = datetime.fromtimestamp(head[0].at / 1000, UTC) if head and head[0].at else None
+    settings, vocabulary = project.settings, project.learner.vocabulary
+    size = project.learner.label_count() if vocabulary is None else len(vocabulary)
+    [last] = project.log.read(project.log.head - 1, 1)
     return ProjectInfo(
         project.name,
         settings.name or project.name,
@@ -259,8 +254,13 @@ def project_info(project: Project) -> ProjectInfo:
         Vocabulary(project.name, _languages(project), size, loaded=True),
         settings.language,
         project.learner.has_learnt,
-        None if changed is None else changed.isoformat(timespec="milliseconds"),
+        time_of(last) if last.at else None,
     )
+
+
+def time_of(row: Row) -> str:
+    """Write when an event was stored in the format of ISO 8601."""
+    return datetime.fromtimestamp(row.at / 1000, UTC).isoformat(timespec="milliseconds")
 
 
 def _languages(project: Project) -> list[str]:
@@ -283,7 +283,7 @@ async def suggest_batch(call: Call) -> list[DocumentResults]:
 
 
 async def _suggested(
-    call: Call, project: Project, texts: list[str], asked: SuggestForm | BatchQuery
+    call: Call, project: Project, texts: list[str], asked: BatchQuery
 ) -> list[list[Result]]:
     _check_language(project, asked.language)
     if not (asked.limit and texts):

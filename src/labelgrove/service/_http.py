@@ -244,10 +244,16 @@ class Call:
         """The projects."""
         return self.context.service
 
+    @property
+    def name(self) -> str:
+        """The name of the project in the path."""
+        name: str = self.request.path_params["project"]
+        return name
+
     async def project(self) -> Project:
         """Return the project named in the path; it stays in memory until the call ends."""
         if self._project is None:  # entered only once, since it is left only once
-            self._project = await self.context.entered(self.request.path_params["project"])
+            self._project = await self.context.entered(self.name)
         return self._project
 
     async def result(self, future: Future[T]) -> T:

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from datetime import UTC, datetime
 from heapq import nsmallest
 from typing import Annotated, Any
 
@@ -17,7 +16,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.responses import Response
 
 from labelgrove._errors import LabelGroveError
-from labelgrove.service._annif import ProjectInfo, project_info
+from labelgrove.service._annif import ProjectInfo, project_info, time_of
 from labelgrove.service._events import (
     MOST_EXAMPLES,
     Deprecation,
@@ -29,7 +28,6 @@ from labelgrove.service._events import (
     Names,
     Removal,
     Renaming,
-    Row,
     Text,
     ThresholdValues,
     body_of,
@@ -69,8 +67,7 @@ class StatsQuery(Struct):
 async def make_project(call: Call) -> ProjectInfo:
     """Create a project."""
     call.may_learn()
-    name = call.request.path_params["project"]
-    fresh = await asyncio.to_thread(call.service.create, name, call.body)
+    fresh = await asyncio.to_thread(call.service.create, call.name, call.body)
     call.status = 201 if fresh else 200
     return project_info(await call.project())
 
@@ -79,9 +76,8 @@ async def make_project(call: Call) -> ProjectInfo:
 async def delete_project(call: Call) -> None:
     """Delete a project permanently."""
     call.may_learn()
-    name = call.request.path_params["project"]
-    await asyncio.to_thread(call.service.delete, name)
-    call.context.seen.pop(name, None)
+    await asyncio.to_thread(call.service.delete, call.name)
+    call.context.seen.pop(call.name, None)
 
 
 @routes.add("GET", f"{PROJECT}/settings", "read")
@@ -146,17 +142,10 @@ async def add_examples(call: Call) -> Receipt:
 async def show_example(call: Call) -> StoredExample:
     """Show an example."""
     project = await call.project()
-    return _stored(project.log.find(call.request.path_params["example"]))
-
-
-def _stored(row: Row) -> StoredExample:
+    row = project.log.find(call.request.path_params["example"])
     example = body_of(row)
     name = row.name or f"@{row.sequence}"
-    return StoredExample(name, row.sequence, example.text, example.labels, _time(row.at))
-
-
-def _time(at: int) -> str:
-    return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds")
+    return StoredExample(name, row.sequence, example.text, example.labels, time_of(row))
 
 
 @routes.add("DELETE", f"{PROJECT}/examples/{{example}}", "learn", query=Waiting)
@@ -266,7 +255,7 @@ async def _known_labels(call: Call, asked: Iterable[str]) -> dict[str, int] | No
 
 def _alone(call: Call) -> asyncio.Lock:
     """Return the lock under which labels are checked and then changed."""
-    return call.context.renaming.setdefault(call.request.path_params["project"], asyncio.Lock())
+    return call.context.renaming.setdefault(call.name, asyncio.Lock())
 
 
 @routes.add("POST", f"{PROJECT}/labels/rename", "admin", body=Renaming, query=Waiting)
@@ -425,7 +414,7 @@ class Snapshots(Struct):
 async def list_events(call: Call) -> Events:
     """List a project's events."""
     query = call.query
-    head = call.service.head(call.request.path_params["project"])
+    head = call.service.head(call.name)
     if head is not None and head == query.after and not query.wait:
         return Events(head, [], {})  # replicas ask often; a project need not be opened for them
     project = await call.project()
