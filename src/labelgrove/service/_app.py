@@ -59,16 +59,7 @@ _FRAMING = (b"content-length", b"transfer-encoding")
 
 
 def create_app(service: Service) -> Router:
-    """Create the ASGI application of a service.
-
-    Parameters
-    ----------
-    service : Service
-
-    Returns
-    -------
-    Router
-    """
+    """Create the ASGI application of a service."""
     context = Context(service, Metrics(), Awaited())
     document = msgspec.json.encode(openapi(ROUTES))
 

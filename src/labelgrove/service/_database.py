@@ -61,13 +61,7 @@ def is_disk_full(failure: BaseException) -> bool:
 
 
 class Reading:
-    """The events of a log that another process writes.
-
-    Parameters
-    ----------
-    path : Path
-        The database.
-    """
+    """The events of a log that another process writes."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -103,11 +97,6 @@ def recover(path: Path) -> tuple[int, Path]:
 
     If no event is intact, the log is only moved away. Idempotency keys and remembered suggestions
     are not recovered.
-
-    Parameters
-    ----------
-    path : Path
-        The database.
 
     Returns
     -------

@@ -136,14 +136,9 @@ class Learner:
         return self._now.seen > 0
 
     def suggest(self, texts: Sequence[str], limit: int, *, restricted: bool = False) -> Suggested:
-        """Return the most probable labels of every text, best first.
+        """Return the most probable labels of every text, best first, without deprecated ones.
 
-        Parameters
-        ----------
-        texts : sequence of str
-        limit : int
-        restricted : bool
-            Whether to hide labels that the vocabulary lacks, in addition to deprecated ones.
+        With ``restricted``, labels that the vocabulary lacks are hidden, too.
         """
         now, hidden = self._now, self.deprecated | (self._strangers if restricted else frozenset())
         if not now.seen:
@@ -226,12 +221,9 @@ class Learner:
     # --- learning ------------------------------------------------------------------------------
 
     def apply(self, rows: Sequence[Row]) -> None:
-        """Apply events: learn the examples, and carry out the changes.
+        """Learn the examples among the events after `sequence`, and carry out the changes.
 
-        Parameters
-        ----------
-        rows : sequence of Row
-            The events after `sequence`, in order; none of the kinds in `NEW_BEGINNINGS`.
+        None of the events may be of the kinds in `NEW_BEGINNINGS`.
         """
         for learnt, run in itertools.groupby(rows, key=lambda row: row.kind == "learn"):
             if learnt:
@@ -241,15 +233,7 @@ class Learner:
                     self._change(row)
 
     def begin_anew(self, row: Row, model: Any) -> None:
-        """Apply an event of the kinds in `NEW_BEGINNINGS`, at which the model is learnt again.
-
-        Parameters
-        ----------
-        row : Row
-            The event after `sequence`.
-        model : TextClassifier
-            The model learnt again.
-        """
+        """Apply an event of the kinds in `NEW_BEGINNINGS`, given the model learnt again."""
         self._note(body_of(row))
         self._begin(model, row.sequence)
         if self.thresholds is not None and self.has_learnt:
@@ -371,13 +355,7 @@ def check_lasting(settings: Settings) -> None:
 
 
 def new_model(settings: Settings, vocabulary: Vocabulary | None = None) -> TextClassifier:
-    """Create a new model.
-
-    Parameters
-    ----------
-    settings : Settings
-    vocabulary : Vocabulary, optional
-        That of the settings, if it was made before: it may be large.
+    """Create a new model, given the vocabulary of its settings if that was made before.
 
     Raises
     ------

@@ -149,15 +149,7 @@ class Project:
     # --- asking --------------------------------------------------------------------------------
 
     def suggest(self, texts: Sequence[str], limit: int, *, restricted: bool) -> Future[Suggested]:
-        """Return the most probable labels of every text, and the sequence number of the answer.
-
-        Parameters
-        ----------
-        texts : sequence of str
-        limit : int
-        restricted : bool
-            Whether to suggest only labels of the vocabulary, if there is one.
-        """
+        """Return the most probable labels of every text, with ``restricted`` of the vocabulary."""
         if self.failure is not None:
             raise Problem(503, self.failure)
         future: Future[Suggested] = Future()

@@ -51,15 +51,7 @@ class Comparison(msgspec.Struct):
 
 
 def compare(folder: Path, head: int) -> Comparison:
-    """Build a model from all but the end of the stream, and compare both models there.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder of the project.
-    head : int
-        Sequence number of the last event to use.
-    """
+    """Build a model from all but the end of the log up to `head`, and compare both models there."""
     with closing(Reading(folder / "log.sqlite")) as log:
         rows = log.read(0, head)
         controls = [row for row in rows if row.kind not in {"learn", "forgotten"}]
