@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
@@ -189,21 +189,21 @@ def _compare(
 def _add_charts(page: dict[str, Any], measured: Measured, names: Sequence[str], level: str) -> None:
     threshold = measured.thresholds[measured.known]
     common = float(threshold[0]) if measured.rule == "threshold" and len(threshold) else None
-    makers: dict[str, Callable[[], dict[str, Any]]] = {
-        "ranking": lambda: _charts.ranking(list(names)),
-        "threshold_curve": lambda: _charts.threshold_curve(common),
-        "reliability": lambda: _charts.reliability(list(names)),
-        "frequency": _charts.frequency,
-        "lost_by_depth": _charts.lost_by_depth,
-        "differences": lambda: _charts.differences(level),
-        "chosen": lambda: _charts.histogram(
+    charts = {
+        "ranking": _charts.ranking(list(names)),
+        "threshold_curve": _charts.threshold_curve(common),
+        "reliability": _charts.reliability(list(names)),
+        "frequency": _charts.frequency(),
+        "lost_by_depth": _charts.lost_by_depth(),
+        "differences": _charts.differences(level),
+        "chosen": _charts.histogram(
             "chosen", "Thresholds of the labels", "threshold", colour=_chart_parts.OCHRE
         ),
-        "latency": lambda: _charts.histogram(
+        "latency": _charts.histogram(
             "latency", "Prediction latency", "milliseconds", unit="~g", y="examples", scale="log"
         ),
     }
-    page["charts"] = {name: make() for name, make in makers.items() if name in page["data"]}
+    page["charts"] = {name: spec for name, spec in charts.items() if name in page["data"]}
     if "tree" in page:
         page["charts"]["rings"] = _charts.rings()
 

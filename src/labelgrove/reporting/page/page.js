@@ -76,7 +76,7 @@ async function start() {
   if (tree) {
     page.data.rings = tree.slices();
     outline = new Outline(document.querySelector("[data-tree]"), tree);
-    if (document.querySelector("[data-lost]")) showLosses(document, tree, page.labels, reveal);
+    if (document.querySelector("[data-lost]")) showLosses(tree, page.labels, reveal);
     const choices = [...document.querySelectorAll("[data-by]")];
     for (const button of choices) {
       button.addEventListener("click", () => {

@@ -167,10 +167,10 @@ function linkTo(v, tree, reveal) {
 }
 
 /** Show the nodes and the labels with most losses. */
-function showLosses(host, tree, columns, reveal) {
+function showLosses(tree, columns, reveal) {
   const total = Math.max(1, tree.lost.reduce((a, b) => a + b, 0));
   const link = (v) => linkTo(v, tree, reveal);
-  const list = (kind, items) => host.querySelector(`[data-lost="${kind}"]`).append(element("ol", {}, ...items.map((item) => element("li", {}, ...item))));
+  const list = (kind, items) => document.querySelector(`[data-lost="${kind}"]`).append(element("ol", {}, ...items.map((item) => element("li", {}, ...item))));
   const nodes = tree.lost.map((_, v) => v).filter((v) => tree.lost[v]).sort((a, b) => tree.lost[b] - tree.lost[a]);
   list("nodes", nodes.slice(0, 6).map((v) => [link(v), meter(tree.lost[v] / total, `${format.percent(tree.lost[v] / total)} %`)]));
   const labels = columns.label.map((_, i) => i).filter((i) => columns.share[i] !== null);
