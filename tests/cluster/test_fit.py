@@ -214,13 +214,13 @@ def test_units_hold_every_inner_node_once_and_respect_the_memory(tmp_path: Path)
     header, _ = open_arrays(data)
     job = _tasks.Job(data, header, str(tmp_path), {"normalize": True}, 40, None, 60, 100_000)
     labels = open_dataset(tmp_path / "rows").labels
-    _tasks.leave(tmp_path / "labels", {"ids": labels.ids.astype(np.uint32)})
+    _tasks.store(tmp_path / "labels", {"ids": labels.ids.astype(np.uint32)})
     parents = np.array([0xFFFFFFFF, 0, *([1] * 6), *np.repeat(np.arange(2, 8), 10)], np.uint32)
     leaves = np.full(68, 0xFFFFFFFF, np.uint32)
     leaves[8:] = np.arange(60)
-    _tasks.leave(tmp_path / "tree-0", {"parents": parents, "labels": leaves})
+    _tasks.store(tmp_path / "tree-0", {"parents": parents, "labels": leaves})
     _plan.plan_units(job, 0, 1)
-    nodes, ends, needs = _tasks.left(tmp_path / "units-0", "nodes", "ends", "needs")
+    nodes, ends, needs = _tasks.stored(tmp_path / "units-0", "nodes", "ends", "needs")
     assert sorted(nodes.tolist()) == list(range(8))
     assert nodes[: ends[1]].tolist() == [0, 1]
     assert (needs[1:] <= job.memory).all() and needs[0] > job.memory
@@ -310,20 +310,20 @@ def test_what_is_done_is_not_done_again_after_a_stop(
     begun: list[str] = []
 
     def die_after(n: int) -> Callable[..., None]:
-        def leave(path: Path, arrays: Any) -> None:
+        def store(path: Path, arrays: Any) -> None:
             if len(begun) >= n:
                 path.with_name(".half.partial").write_bytes(b"half of it")
                 raise Killed
             begun.append(path.name)
             own(path, arrays)
 
-        return leave
+        return store
 
-    own = _tasks.leave
+    own = _tasks.store
     stops = 0
     for n in range(1, 1000, 2):
         for module in (_tasks, _fit, _plan):
-            monkeypatch.setattr(module, "leave", die_after(n))
+            monkeypatch.setattr(module, "store", die_after(n))
         try:
             distributed.fit(model, tmp_path / "rows", tmp_path / "pieces.lg", memory=20_000)
             break

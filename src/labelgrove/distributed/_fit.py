@@ -43,9 +43,9 @@ from labelgrove.distributed._tasks import (
     is_done,
     join,
     learn,
-    leave,
-    leave_tree,
-    left,
+    store,
+    store_tree,
+    stored,
     weigh,
 )
 from labelgrove.models import PLTClassifier, TextClassifier, load
@@ -262,14 +262,14 @@ class _Run:
         self._counts = counts
         self._keep("labels", {"ids": Pieces(np.dtype(np.uint32), pieces)})
         self._keep("counts", {"counts": counts})
-        (all_ids,) = left(self._job / "labels", "ids")
+        (all_ids,) = stored(self._job / "labels", "ids")
         costs = class_weights(self._model.class_weight, self._labels, all_ids, len(self._dataset))
         if costs is not None:
             self._keep("costs", {"costs": costs})
 
     def _keep(self, name: str, arrays: dict[str, Storable]) -> None:
         if not is_done(self._job / name):
-            leave(self._job / name, arrays)
+            store(self._job / name, arrays)
 
     def _read_texts(self) -> None:
         """Turn texts into rows: count their features, then weight these by the total counts."""
@@ -288,7 +288,7 @@ class _Run:
             whole = clone(front)
             for part in range(len(parts)):
                 whole.add(counts_of(job, part))
-            leave(job / "text", whole.state()[1])
+            store(job / "text", whole.state()[1])
         self._run(
             [
                 (job / f"rows-{part:05d}", partial(weigh, job, part, self._threads))
@@ -311,7 +311,7 @@ class _Run:
                     tree = plan.one(self._counts, None, None, number)
                 else:
                     tree = over_ids(plan.given, self._labels, self._counts)
-                leave_tree(job, number, tree)
+                store_tree(job, number, tree)
             return
         if not is_done(job / "vectors"):
             parts = self._label_ranges()
@@ -345,7 +345,7 @@ class _Run:
         for number in range(self._plan.n_trees):
             if not is_done(job / f"units-{number}"):
                 plan_units(job, number, self._threads)
-            (ends,) = left(job / f"units-{number}", "ends")
+            (ends,) = stored(job / f"units-{number}", "ends")
             tasks += [
                 (
                     job / f"blocks-{number}-{unit:06d}",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from labelgrove.distributed._tasks import Job, Source, leave, left
+from labelgrove.distributed._tasks import Job, Source, store, stored
 from labelgrove.trees._structure import depths_of
 
 _SHARES, _LEAST = 64, 1 << 24
@@ -23,7 +23,7 @@ def plan_units(job: Job, number: int, threads: int) -> None:
     a share of the work, or one of the nodes above these. The first unit has the root, for which all
     rows count. The partition does not affect what is learnt.
     """
-    parents, labels = left(job / f"tree-{number}", "parents", "labels")
+    parents, labels = stored(job / f"tree-{number}", "parents", "labels")
     up = parents.astype(np.int64)
     up[0] = 0
     rows, cells = _sizes(job, up, labels)
@@ -40,7 +40,7 @@ def plan_units(job: Job, number: int, threads: int) -> None:
         "ends": np.cumsum([0, *(len(nodes) for nodes, _ in units)]),
         "needs": np.array([need for _, need in units], np.int64),
     }
-    leave(job / f"units-{number}", arrays)
+    store(job / f"units-{number}", arrays)
 
 
 def needed(rows: Numbers, cells: Numbers, width: int, threads: int) -> Numbers:

@@ -81,12 +81,12 @@ def is_done(path: Path) -> bool:
     return path.is_file()
 
 
-def leave(path: Path, arrays: Mapping[str, Storable]) -> None:
+def store(path: Path, arrays: Mapping[str, Storable]) -> None:
     """Write arrays into a file, which appears with all of them or not at all."""
     write_model(path, {"algorithm": "part"}, arrays)
 
 
-def left(path: Path, *names: str) -> list[npt.NDArray[Any]]:
+def stored(path: Path, *names: str) -> list[npt.NDArray[Any]]:
     """Map arrays that a task has written."""
     arrays = read_model(path, verify=False).arrays
     return [arrays[name] for name in names]
@@ -142,11 +142,11 @@ class Source:
         self._ends, self._ids, self._values = (
             (arrays[name] for name in ("X.indptr.i64", "X.indices.i32", "X.data.f32"))
             if job.text is None
-            else left(job / "rows", "indptr", "ids", "values")
+            else stored(job / "rows", "indptr", "ids", "values")
         )
         self.n_cells = len(self._ids)
         self.label_ends = arrays["Y.indptr.i64"]
-        (self.labels,) = left(job / "labels", "ids")
+        (self.labels,) = stored(job / "labels", "ids")
 
     def rows(self, places: npt.NDArray[np.int64] | None, make: Make = np.empty) -> Rows:
         """Return some of the rows, checked; for None all of them, without a copy.
@@ -237,18 +237,18 @@ def gathered(
 def count(job: Job, front: TextFeatures, part: int, begin: int, end: int, threads: int) -> None:
     """Count the features of the texts from ``begin`` to ``end``."""
     texts = texts_over(job.data, opened(job.data, job.header))
-    _leave_rows(job / f"counted-{part:05d}", front.counted(texts[begin:end], threads).rows)
+    _store_rows(job / f"counted-{part:05d}", front.counted(texts[begin:end], threads).rows)
 
 
 def weigh(job: Job, part: int, threads: int) -> None:
     """Turn the counts of some texts into rows, once all texts have been counted."""
     rows = front_end(job).weighted(counts_of(job, part), threads, as_next=False).without_zeros()
-    _leave_rows(job / f"rows-{part:05d}", rows)
+    _store_rows(job / f"rows-{part:05d}", rows)
 
 
 def counts_of(job: Job, part: int) -> CountedTexts:
     """Return the texts counted by a task."""
-    ends, ids, values = left(job / f"counted-{part:05d}", "indptr", "ids", "values")
+    ends, ids, values = stored(job / f"counted-{part:05d}", "indptr", "ids", "values")
     rows = Rows(ends, ids.view(np.uint32), values, len(ends) - 1, job.width, dense=False)
     return CountedTexts((rows,))
 
@@ -261,9 +261,9 @@ def front_end(job: Job) -> TextFeatures:
     return front
 
 
-def _leave_rows(path: Path, rows: Rows) -> None:
+def _store_rows(path: Path, rows: Rows) -> None:
     ids = rows.ids.view(np.int32)
-    leave(path, {"indptr": rows.indptr, "ids": ids, "values": rows.values})
+    store(path, {"indptr": rows.indptr, "ids": ids, "values": rows.values})
 
 
 def embed(job: Job, part: int, begin: int, end: int, threads: int) -> None:
@@ -281,38 +281,38 @@ def embed(job: Job, part: int, begin: int, end: int, threads: int) -> None:
     vectors = embed_labels(source.rows(rows), label_matrix(indptr, ids, present), threads)
     indptr = vectors.indptr.astype(np.int64)
     arrays = {"indptr": indptr, "ids": vectors.indices.astype(np.int32), "values": vectors.data}
-    leave(job / f"vectors-{part:05d}", arrays)
+    store(job / f"vectors-{part:05d}", arrays)
 
 
 def build_tree(job: Job, plan: TreePlan, number: int) -> None:
     """Cluster the labels that occur, from their vectors."""
-    (counts,), indicator = left(job / "counts", "counts"), None
-    vectors = csr_over(left(job / "vectors", "indptr", "ids", "values"), job.width)
+    (counts,), indicator = stored(job / "counts", "counts"), None
+    vectors = csr_over(stored(job / "vectors", "indptr", "ids", "values"), job.width)
     if plan.needs_indicator:
         source = Source(job)
         indicator = label_matrix(source.label_ends, source.labels, np.flatnonzero(counts))
-    leave_tree(job, number, plan.one(counts, vectors, indicator, number))
+    store_tree(job, number, plan.one(counts, vectors, indicator, number))
 
 
-def leave_tree(job: Job, number: int, tree: LabelTree) -> None:
+def store_tree(job: Job, number: int, tree: LabelTree) -> None:
     """Write a tree over ids of labels, as the engine takes it."""
     parents, labels = engine_tree_of_ids(tree)
-    leave(job / f"tree-{number}", {"parents": parents, "labels": labels})
+    store(job / f"tree-{number}", {"parents": parents, "labels": labels})
 
 
 def learn(
     job: Job, number: int, unit: int, threads: int, progress: _core.Progress | None = None
 ) -> None:
     """Learn the nodes of a unit, from the rows that have a label below one of them."""
-    tree = left(job / f"tree-{number}", "parents", "labels")
-    nodes, ends, needs = left(job / f"units-{number}", "nodes", "ends", "needs")
+    tree = stored(job / f"tree-{number}", "parents", "labels")
+    nodes, ends, needs = stored(job / f"units-{number}", "nodes", "ends", "needs")
     own = np.array(nodes[ends[unit] : ends[unit + 1]])
     source = Source(job)
     chosen = labels_below(tree[0], tree[1], own, job.n_labels)
     rows = None if own[0] == 0 else source.with_labels(chosen)
     costs = None
     if is_done(job / "costs"):
-        costs = np.array(left(job / "costs", "costs")[0])
+        costs = np.array(stored(job / "costs", "costs")[0])
     make = partial(_room, job) if needs[unit] > job.memory else None
     learnt = source.rows(rows, np.empty if make is None else partial(_array, make))
     blocks = _core.train_batch_nodes(
@@ -327,7 +327,7 @@ def learn(
         progress or _core.Progress(),
         make,
     )
-    leave(job / f"blocks-{number}-{unit:06d}", blocks)
+    store(job / f"blocks-{number}-{unit:06d}", blocks)
 
 
 def labels_below(
@@ -375,20 +375,20 @@ def join(job: Job, name: str, parts: int) -> None:
         yield np.zeros(1, np.int64)
         before = 0
         for path in paths:
-            (ends,) = left(path, "indptr")
+            (ends,) = stored(path, "indptr")
             yield ends[1:] + before
             before += int(ends[-1])
 
     def entries(array: str) -> Iterator[npt.NDArray[Any]]:
         for path in paths:  # each stays open for as long as its arrays are in use
-            yield from left(path, array)
+            yield from stored(path, array)
 
     whole = {
         "indptr": Pieces(np.dtype(np.int64), indptr),
         "ids": Pieces(np.dtype(np.int32), partial(entries, "ids")),
         "values": Pieces(np.dtype(np.float32), partial(entries, "values")),
     }
-    leave(job / name, whole)
+    store(job / name, whole)
     for path in paths:
         path.unlink()
 
@@ -396,7 +396,7 @@ def join(job: Job, name: str, parts: int) -> None:
 def assembled(job: Job, trees: int, examples: int) -> dict[str, Storable]:
     """Assemble the arrays of a model, as loaded by `CompactPlt`, from the blocks of all units."""
     found = [
-        list(map(np.array, left(job / f"tree-{number}", "parents", "labels")))
+        list(map(np.array, stored(job / f"tree-{number}", "parents", "labels")))
         for number in range(trees)
     ]
     parents, labels = zip(*found, strict=True)
@@ -428,12 +428,12 @@ class _Blocks:
     """The blocks of a tree's nodes, stored in the arrays of the units that learnt them."""
 
     def __init__(self, job: Job, number: int) -> None:
-        nodes, self._first = map(np.array, left(job / f"units-{number}", "nodes", "ends"))
+        nodes, self._first = map(np.array, stored(job / f"units-{number}", "nodes", "ends"))
         n_units = len(self._first) - 1
         self._paths = [job / f"blocks-{number}-{unit:06d}" for unit in range(n_units)]
         self._order = np.argsort(nodes)
         self._unit = np.repeat(np.arange(n_units), np.diff(self._first))
-        parents = left(job / f"tree-{number}", "parents")[0]
+        parents = stored(job / f"tree-{number}", "parents")[0]
         bitmap = self._of_nodes("block.multiplier") == 0
         sizes = {
             "index.pair": 2 * self._of_nodes("block.pairs").astype(np.int64),
@@ -455,7 +455,7 @@ class _Blocks:
 
     def _of_nodes(self, name: str) -> npt.NDArray[Any]:
         """Return an array with an item per node, or with none, unit by unit."""
-        return np.concatenate([np.array(left(path, name)[0]) for path in self._paths])
+        return np.concatenate([np.array(stored(path, name)[0]) for path in self._paths])
 
     def _gathered(self, name: str, places: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         """Return the parts of an array for some nodes; the units' files are opened in turn."""
@@ -463,7 +463,7 @@ class _Blocks:
         to = np.concatenate([[0], np.cumsum(ends[places + 1] - ends[places])])
         whole = np.empty(int(to[-1]), _BLOCKS[name])
         for unit in np.unique(units):
-            (array,) = left(self._paths[unit], name)
+            (array,) = stored(self._paths[unit], name)
             own = np.flatnonzero(units == unit)
             at = ends[places[own]] - ends[self._first[unit]]
             for begin, end, source in zip(to[own], to[own + 1], at, strict=True):
@@ -480,7 +480,7 @@ class _Blocks:
     @property
     def behind(self) -> npt.NDArray[Any]:
         """The padding after the last row, so that whole SIMD vectors can be read."""
-        (rows,) = left(self._paths[0], "weights.row")
+        (rows,) = stored(self._paths[0], "weights.row")
         return rows[self._ends["weights.row"][self._first[1]] :]
 
 
