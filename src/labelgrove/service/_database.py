@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -115,14 +115,10 @@ def recover(path: Path) -> tuple[int, Path]:
     partial = path.with_name("log.recovered")
     for old in (partial, Path(f"{partial}-wal"), Path(f"{partial}-shm")):
         old.unlink(missing_ok=True)
-    rows: list[Row] = []
     with refusing_damage(partial), closing(connect(partial)) as target:
         target.execute("BEGIN IMMEDIATE")
-        for row in _whole(path):
-            rows.append(row)
-            if len(rows) % 1000 == 0:
-                write_events(target, rows[-1000:])
-        write_events(target, rows[len(rows) - len(rows) % 1000 :])
+        write_events(target, _whole(path))
+        [kept] = target.execute("SELECT count(*) FROM events").fetchone()
         target.execute("COMMIT")
         target.execute("PRAGMA journal_mode=DELETE")
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
@@ -131,11 +127,11 @@ def recover(path: Path) -> tuple[int, Path]:
         if Path(f"{path}{end}").exists():
             Path(f"{path}{end}").replace(f"{moved}{end}")
     path.replace(moved)
-    if rows:
+    if kept:
         partial.replace(path)
     else:
         partial.unlink()
-    return len(rows), moved
+    return kept, moved
 
 
 def _is_sound(path: Path) -> bool:
@@ -232,7 +228,8 @@ def verified(connection: sqlite3.Connection, path: Path) -> Iterator[Row]:
     """Yield every event, after checking the structure of the database."""
     (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if verdict != "ok":
-        raise _damaged(path, verdict)
+        whole = sum(1 for _ in _whole(path))
+        raise _lost(path, whole + 1, " ".join(verdict.split())[:200])
     yield from _events(connection, path)
 
 
@@ -247,11 +244,6 @@ def _events(
         if row.checksum != checksum or (row.kind != "settings" and row.kind not in BODIES):
             raise _lost(path, expected, f"event {expected} differs from what was written")
         yield row
-
-
-def _damaged(path: Path, verdict: str) -> DamagedLog:
-    whole = sum(1 for _ in _whole(path))
-    return _lost(path, whole + 1, " ".join(verdict.split())[:200])
 
 
 def _lost(path: Path, first: int, what: str) -> DamagedLog:
@@ -275,8 +267,8 @@ def refusing_damage(path: Path) -> Iterator[None]:
         raise _lost(path, whole + 1, str(error)) from error
 
 
-def write_events(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
+def write_events(connection: sqlite3.Connection, rows: Iterable[Row]) -> None:
     """Write events, each with its checksum."""
     connection.executemany(
-        "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)", [(*row, row.checksum) for row in rows]
+        "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)", ((*row, row.checksum) for row in rows)
     )

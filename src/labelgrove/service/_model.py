@@ -45,8 +45,8 @@ EMPTY = "0" * 64
 Suggested = tuple[int, list[list[tuple[str, float]]]]
 """The sequence number of the model that answered, and for each text its labels and scores."""
 
-_FEW = 100
-_MANY = 1_000
+_FEW = 100  # hidden labels that are left out after predicting; more of them, before
+_MANY = 1_000  # examples learnt with one call
 
 
 class _Now(NamedTuple):
