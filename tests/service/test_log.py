@@ -220,12 +220,12 @@ def test_feedback_learns_from_what_was_remembered_once(path: Path) -> None:
     log = Log(path)
     log.remember("s1", "a text", 60).result()
     log.remember("s2", "too old", -1).result()
-    first = log.answer("s1", lambda text: Learnt(text, ["b"])).result()
-    again = log.answer("s1", lambda text: Learnt(text, ["b"])).result()
+    first = log.answer("s1", ["b"]).result()
+    again = log.answer("s1", ["b"]).result()
     assert (first.sequence, again.sequence, again.known) == (1, 1, 1)
     assert body_of(log.find("s1")).text == "a text"
     with pytest.raises(Problem, match="no suggestion 's2', or it has expired"):
-        log.answer("s2", lambda text: Learnt(text, ["b"])).result()
+        log.answer("s2", ["b"]).result()
     log.close()
 
 

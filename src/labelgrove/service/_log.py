@@ -31,7 +31,7 @@ from labelgrove.service._database import (
     verified,
     write_events,
 )
-from labelgrove.service._events import Forgetting, Row, body_of, checked, encoded
+from labelgrove.service._events import Forgetting, Learnt, Row, body_of, checked, encoded
 from labelgrove.service._problems import DamagedLog, Overtaken, Problem
 
 _logger = logging.getLogger("labelgrove.service")
@@ -299,7 +299,7 @@ class Log:
     def answer(
         self,
         identifier: str,
-        body_with: Callable[[str], Any],
+        labels: list[str],
         key: str | None = None,
         digest: bytes = b"",
     ) -> Future[Receipt]:
@@ -307,19 +307,11 @@ class Log:
 
         The example takes the suggestion's identifier as its name, so repeating this is harmless.
 
-        Parameters
-        ----------
-        identifier : str
-        body_with : callable
-            Returns the example's body, given its text.
-        key, digest
-            As for `append`.
-
         Returns
         -------
         Future of Receipt
-            Fails with a Problem: 404 if no such text is remembered, 409 if it has other labels, 422
-            if another request had the same key.
+            As from `append`. Fails with a Problem: 404 if no such text is remembered, 409 if it has
+            other labels.
         """
 
         def learn(connection: sqlite3.Connection) -> Receipt:
@@ -329,13 +321,15 @@ class Log:
             if found is None:
                 known = None if identifier.startswith("@") else _find(connection, identifier)
                 if known is not None:
-                    if known.body != encoded(body_with(body_of(known).text)):
+                    if known.body != encoded(Learnt(body_of(known).text, labels)):
                         raise Problem(409, f"suggestion {identifier!r} already has other labels")
                     return Receipt(known.sequence, known.sequence, known=1, repeated=True)
                 raise Problem(404, f"there is no suggestion {identifier!r}, or it has expired")
             connection.execute("DELETE FROM suggestions WHERE id = ?", (identifier,))
-            addition = Addition("learn", body_with(found[0]), identifier)
-            return _append(connection, [addition], [checked(addition.kind, addition.body)])
+            body = Learnt(found[0], labels)
+            return _append(
+                connection, [Addition("learn", body, identifier)], [checked("learn", body)]
+            )
 
         return self._submit(learn, key, digest)
 

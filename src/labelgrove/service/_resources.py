@@ -161,10 +161,8 @@ async def forget_example(call: Call) -> Receipt:
 async def give_feedback(call: Call) -> Receipt:
     """Learn the right labels of a remembered suggestion."""
     call.may_learn()
-    project, labels = await call.project(), call.body.labels
-    answered = project.log.answer(
-        call.body.id, lambda text: Learnt(text, labels), call.key, call.raw
-    )
+    project, right = await call.project(), call.body
+    answered = project.log.answer(right.id, right.labels, call.key, call.raw)
     return await call.durable(project, answered)
 
 
