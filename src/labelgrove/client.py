@@ -399,16 +399,13 @@ class Client:
     def _teach(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, *, applied: bool
     ) -> int:
-        headers = {"Idempotency-Key": secrets.token_hex(16)}
-        params = {"wait": "applied"} if applied else None
-        sent: dict[str, Any] = {} if body is None else {"json": dict(body)}
         return self._ask(
             method,
             path,
             lambda answer: int(answer["sequence"]),
-            headers=headers,
-            params=params,
-            **sent,
+            headers={"Idempotency-Key": secrets.token_hex(16)},
+            params={"wait": "applied"} if applied else None,
+            json=None if body is None else dict(body),
         )
 
     def _ask(self, method: str, path: str, read: Callable[[Any], T], **request: Any) -> T:
