@@ -34,9 +34,9 @@ def write_page(path: str | PathLike[str], template: str, content: dict[str, Any]
         If the file cannot be written.
     """
     jinja = optional("jinja2", "a report", "report")
-    folder = files("labelgrove.reporting").joinpath("page")
+    safe = jinja.utils.markupsafe.Markup
     environment = jinja.Environment(
-        loader=jinja.FunctionLoader(lambda name: folder.joinpath(name).read_text("utf-8")),
+        loader=jinja.FunctionLoader(_part),
         autoescape=True,
         undefined=jinja.StrictUndefined,
         trim_blocks=True,
@@ -44,17 +44,19 @@ def write_page(path: str | PathLike[str], template: str, content: dict[str, Any]
     )
     html = environment.get_template(template).render(
         **content,
-        data=jinja.utils.markupsafe.Markup(_json(content["page"])),
-        style=jinja.utils.markupsafe.Markup(folder.joinpath("style.css").read_text("utf-8")),
-        script=jinja.utils.markupsafe.Markup(
-            "\n".join(folder.joinpath(name).read_text("utf-8") for name in _SCRIPTS)
-        ),
-        vega=jinja.utils.markupsafe.Markup(vega_script()),
+        data=safe(_json(content["page"])),
+        style=safe(_part("style.css")),
+        script=safe("\n".join(map(_part, _SCRIPTS))),
+        vega=safe(vega_script()),
         vega_version=str(_vega().get_vega_version()),
         version=__version__,
     )
     with open_sink(fspath(path)) as page:
         page.write(html.encode("utf-8", "replace"))  # of file names that are not UTF-8
+
+
+def _part(name: str) -> str:
+    return files("labelgrove.reporting").joinpath("page", name).read_text("utf-8")
 
 
 def _json(value: Any) -> str:
