@@ -87,7 +87,7 @@ def find_losses(model: Any, X: Any, measured: Measured) -> Losses:
 def _needed(measured: Measured, rows: IntArray, labels: IntArray) -> FloatArray:
     if measured.rule != "class":
         return measured.thresholds[labels]
-    best: FloatArray = measured.estimates.max(axis=1).toarray()
+    best: FloatArray = measured.estimates.max(axis=1).toarray().ravel()
     return best[rows]
 
 
