@@ -25,6 +25,8 @@ std::vector<Case>& cases();
 
 // Prints a failure of the current case, and counts it. Thread-safe.
 void fail(const char* file, int line, const std::string& message);
+// The same for a value that is not the expected one. `text` is the comparison as it is written.
+void fail(const char* file, int line, const char* text, const std::string& actual, const std::string& expected);
 
 struct Registration {
   Registration(const char* name, void (*run)()) { cases().push_back({name, run}); }
@@ -44,16 +46,13 @@ std::string show(const T& value) {
 
 template <class A, class B>
 void check_equal(const A& actual, const B& expected, const char* text, const char* file, int line) {
-  if (!(actual == expected)) {
-    fail(file, line, std::string(text) + ": found " + show(actual) + ", expected " + show(expected));
-  }
+  if (!(actual == expected)) fail(file, line, text, show(actual), show(expected));
 }
 
 inline void check_near(double actual, double expected, double tolerance, const char* text, const char* file, int line) {
   const double distance = actual < expected ? expected - actual : actual - expected;
   if (!(distance <= tolerance)) {  // NaN fails, too
-    fail(file, line,
-         std::string(text) + ": found " + show(actual) + ", expected " + show(expected) + " within " + show(tolerance));
+    fail(file, line, text, show(actual), show(expected) + " within " + show(tolerance));
   }
 }
 

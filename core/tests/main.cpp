@@ -42,6 +42,10 @@ void fail(const char* file, int line, const std::string& message) {
   ++failures;
 }
 
+void fail(const char* file, int line, const char* text, const std::string& actual, const std::string& expected) {
+  fail(file, line, std::string(text) + ": found " + actual + ", expected " + expected);
+}
+
 }  // namespace labelgrove::testing
 
 int main(int argc, char** argv) {

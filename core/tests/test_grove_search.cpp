@@ -1,9 +1,15 @@
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <map>
+#include <set>
+#include <vector>
 
 #include "harness.hpp"
 #include "labelgrove/grove_search.hpp"
 #include "labelgrove/hash.hpp"
+#include "random_trees.hpp"
+#include "support.hpp"
 
 namespace labelgrove::testing {
 
@@ -25,4 +31,154 @@ TEST("few places: agrees with a map, and clears all places at once") {
   }
 }
 
+namespace {
+
+// Several random trees over the same labels.
+struct Grove {
+  std::vector<Forest> trees;
+  std::vector<TreeView> views;
+  std::vector<LabelId> labels;  // those that can be predicted
+
+  Grove(Random& random, std::size_t n, std::uint32_t leaves, float spread) {
+    const std::vector<LabelId> removed = random_subset(random, leaves, 0.15);
+    for (std::size_t t = 0; t < n; ++t) trees.emplace_back(random, leaves, spread, removed);
+    for (const Forest& one : trees) views.emplace_back(one.tree, one.blocks);
+    labels = trees.front().labels;
+  }
+
+  // The mean of the trees' probabilities of these labels, best first.
+  std::vector<Scored> means(const Features& x, std::span<const LabelId> wanted) const {
+    std::vector<std::vector<float>> all;
+    for (const Forest& one : trees) all.push_back(probabilities(one, x));
+    std::vector<Scored> found;
+    for (const LabelId label : wanted) {
+      float sum = 0.0F;
+      for (std::size_t t = 0; t < trees.size(); ++t) {
+        const NodeId leaf = trees[t].tree.leaf_of(label);
+        if (leaf != kNone) sum += all[t][leaf];
+      }
+      if (trees.front().tree.leaf_of(label) != kNone) {
+        found.push_back({label, sum / static_cast<float>(trees.size())});
+      }
+    }
+    std::ranges::sort(found, before);
+    return found;
+  }
+};
+
+// Runs check(grove, scope, wanted labels, x, random) on many groves, with and without allow-lists.
+template <typename Check>
+void on_many_groves(Check&& check) {
+  for (std::uint64_t seed = 0; seed < 90; ++seed) {
+    Random random(seed);
+    const float spreads[] = {0.0F, 0.7F, 4.0F, 60.0F};
+    const Grove grove(random, 1 + seed % 3, random.below(40), spreads[seed % 4]);
+    std::vector<LabelId> wanted = grove.labels;
+    const bool restricted = random.chance(0.5);
+    if (restricted) wanted = random_subset(random, grove.trees.front().tree.label_count() + 3, 0.4);
+    GroveScope scope = restricted ? GroveScope(grove.views, wanted) : GroveScope(grove.views);
+    for (int i = 0; i < 2; ++i) {
+      const Example x = random_example(random, kFeatures + 2, 0.7);
+      check(grove, scope, wanted, x.view(), random);
+    }
+  }
+}
+
+TEST("grove search: finds the labels with the highest means, in order") {
+  on_many_groves([](const Grove& grove, const GroveScope& scope, const std::vector<LabelId>& wanted, const Features& x,
+                    Random& random) {
+    GroveSearcher searcher(grove.views, scope);
+    const std::vector<Scored> every = grove.means(x, wanted);
+    std::vector<Scored> found;
+    for (const std::size_t k : {0U, 1U, 3U, 1000U}) {
+      searcher.top_k(x, k, found);
+      check_same(found, std::span(every).first(std::min(k, every.size())));
+      const float least = random.between(0.0F, 0.3F);
+      const auto end = std::ranges::find_if(every, [&](const Scored& one) { return one.probability < least; });
+      const auto probable = std::min(k, static_cast<std::size_t>(end - every.begin()));
+      const std::uint32_t exactly = searcher.stats().blocks;
+      searcher.find({.k = k, .least = least}, x, found);
+      CHECK(searcher.stats().blocks <= exactly);
+      REQUIRE(found.size() >= probable);
+      check_same(found, std::span(every).first(found.size()));
+    }
+  });
+}
+
+TEST("grove search: finds the labels whose means reach their thresholds") {
+  on_many_groves(
+      [](const Grove& grove, GroveScope& scope, const std::vector<LabelId>& wanted, const Features& x, Random& random) {
+        const std::vector<Scored> every = grove.means(x, wanted);
+        std::vector<float> thresholds(grove.trees.front().tree.label_count() + std::size_t{2});
+        for (float& threshold : thresholds) threshold = random.between(0.0F, 0.3F);
+        const float least = std::ranges::min(thresholds);
+        GroveSearcher searcher(grove.views, scope);
+        std::vector<Scored> found;
+        std::vector<Scored> expected = every;
+        std::erase_if(expected, [&](const Scored& one) { return one.probability < thresholds[one.label]; });
+        scope.set_thresholds(thresholds);
+        searcher.find({Query::Kind::above_threshold}, x, found);
+        check_same(found, expected);
+        const std::uint32_t blocks = searcher.stats().blocks;
+        scope.set_thresholds(std::span(&least, 1));
+        searcher.find({Query::Kind::above_threshold}, x, found);
+        std::erase_if(expected = every, [&](const Scored& one) { return one.probability < least; });
+        check_same(found, expected);
+        CHECK(blocks <= searcher.stats().blocks);
+      });
+}
+
+TEST("grove search: a beam finds the labels that a beam in any of the trees reaches") {
+  on_many_groves(
+      [](const Grove& grove, const GroveScope& scope, const std::vector<LabelId>& wanted, const Features& x, Random&) {
+        GroveSearcher searcher(grove.views, scope);
+        for (const std::size_t width : {1U, 2U, 1000U}) {
+          std::set<LabelId> reached;
+          for (const Forest& one : grove.trees) {
+            for (const Scored& label : plain_beam(one, wanted, probabilities(one, x), 1000, width))
+              reached.insert(label.label);
+          }
+          std::vector<Scored> expected = grove.means(x, std::vector<LabelId>(reached.begin(), reached.end()));
+          if (expected.size() > 4) expected.resize(4);
+          std::vector<Scored> found;
+          searcher.find({Query::Kind::beam, 4, width}, x, found);
+          check_same(found, expected);
+        }
+      });
+}
+
+// Once one of them has yielded the last label, the others need not open what only leads to labels that are known.
+TEST("grove search: equal trees find what one of them finds, at no more than its cost each") {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    Random random(seed);
+    const Forest forest(random, 1 + random.below(60), seed % 2 == 0 ? 0.7F : 3.0F);
+    const TreeView view(forest.tree, forest.blocks);
+    const std::vector<TreeView> views(1 + seed % 4, view);
+    const std::vector<LabelId> some = random_subset(random, forest.tree.label_count(), 0.6);
+    Scope scope(forest.tree, some);
+    GroveScope scopes(views, some);
+    const float threshold = random.between(0.0F, 0.2F);
+    scope.set_thresholds(std::span(&threshold, 1));
+    scopes.set_thresholds(std::span(&threshold, 1));
+    Searcher one(view, scope);
+    GroveSearcher several(views, scopes);
+    const Example x = random_example(random, kFeatures, 0.7);
+    const auto n = static_cast<std::uint32_t>(views.size());
+    for (const Query& query : {Query{Query::Kind::top_k, 1 + random.below(6)}, Query{Query::Kind::top_k, 1000},
+                               Query{Query::Kind::top_k, 8, 0, threshold}, Query{Query::Kind::above_threshold}}) {
+      std::vector<Scored> expected;
+      std::vector<Scored> found;
+      one.find(query, x.view(), expected);
+      several.find(query, x.view(), found);
+      REQUIRE(found.size() == expected.size());
+      for (std::size_t i = 0; i < found.size(); ++i) CHECK_EQ(found[i].label, expected[i].label);
+      CHECK(several.stats().blocks <= n * one.stats().blocks);
+      CHECK(several.stats().classifiers <= n * one.stats().classifiers);
+      CHECK_EQ(several.stats().depth, one.stats().depth);
+      if (n == 1) CHECK_EQ(several.stats().classifiers, one.stats().classifiers);
+    }
+  }
+}
+
+}  // namespace
 }  // namespace labelgrove::testing

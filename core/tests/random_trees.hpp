@@ -1,0 +1,137 @@
+// Random label trees with random classifiers, and plain searches in them.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "harness.hpp"
+#include "labelgrove/search.hpp"
+#include "labelgrove/sibling_block.hpp"
+#include "support.hpp"
+
+namespace labelgrove::testing {
+
+inline constexpr std::uint32_t kFeatures = 6;
+
+// A random tree with random classifiers.
+struct Forest {
+  LabelTree tree;
+  std::vector<std::unique_ptr<SiblingBlock>> owned;
+  std::vector<const NodeBlock*> blocks;
+  std::vector<LabelId> labels;  // those that can be predicted
+
+  // `spread` is the range of weights; with 0, all labels at the same depth are equally probable.
+  Forest(Random& random, std::uint32_t leaves, float spread)
+      : Forest(random, leaves, spread, random_subset(random, leaves, 0.15)) {}
+  Forest(Random& random, std::uint32_t leaves, float spread, const std::vector<LabelId>& removed) {
+    if (leaves > 0) tree.give_label(kRoot, 0);
+    for (LabelId label = 1; label < leaves; ++label) {
+      const NodeId v = 1 + random.below(tree.size() - 1);
+      if (tree[v].is_leaf() || random.chance(0.3)) tree.insert_node(v);
+      tree.add_leaf(v, label);
+    }
+    for (LabelId label = 0; label < leaves; ++label) {
+      if (std::ranges::binary_search(removed, label)) tree.remove_label(label);
+      else labels.push_back(label);
+    }
+    LearnerOptions options;
+    options.kind = LearnerKind::adagrad;
+    for (NodeId v = 0; v < tree.size(); ++v) {
+      const auto children = static_cast<std::uint32_t>(tree[v].children.size());
+      if (children == 0) {
+        owned.push_back(nullptr);
+      } else {
+        std::vector<FeatureId> features(kFeatures);
+        for (FeatureId id = 0; id < kFeatures; ++id) features[id] = id;
+        std::vector<float> weights(std::size_t{kFeatures + 1} * children);
+        for (float& weight : weights) weight = random.between(-spread, spread);
+        const BlockView view{children, false, 0, features, weights.data(), {}};
+        owned.push_back(std::make_unique<SiblingBlock>(options, view));
+      }
+      blocks.push_back(owned.back().get());
+    }
+  }
+};
+
+// --- reference implementations ---------------------------------------------------------------------------------------
+
+// The probability of every node: the product along its path (Eq. 2); NaN counts as 0.
+inline std::vector<float> probabilities(const Forest& forest, const Features& x) {
+  std::vector<float> all(forest.tree.size());
+  std::vector<NodeId> open{kAboveRoot};
+  all[kAboveRoot] = 1.0F;
+  Workspace work;
+  while (!open.empty()) {
+    const NodeId v = open.back();
+    open.pop_back();
+    const auto& children = forest.tree[v].children;
+    if (children.empty()) continue;
+    std::vector<float> given(children.size());
+    forest.blocks[v]->predict(x, work, given.data());
+    for (std::size_t i = 0; i < children.size(); ++i) {
+      const float product = all[v] * given[i];
+      all[children[i]] = std::isnan(product) ? 0.0F : product;
+      open.push_back(children[i]);
+    }
+  }
+  return all;
+}
+
+inline bool before(const Scored& a, const Scored& b) {
+  return a.probability != b.probability ? a.probability > b.probability : a.label < b.label;
+}
+
+inline std::vector<Scored> every_label(const Forest& forest, std::span<const LabelId> wanted,
+                                       std::span<const float> all) {
+  std::vector<Scored> found;
+  for (const LabelId label : wanted) {
+    const NodeId leaf = forest.tree.leaf_of(label);
+    if (leaf != kNone) found.push_back({label, all[leaf]});
+  }
+  std::ranges::sort(found, before);
+  return found;
+}
+
+inline bool has_wanted(const Forest& forest, NodeId v, std::span<const LabelId> wanted) {
+  return std::ranges::any_of(wanted, [&](LabelId label) {
+    NodeId u = forest.tree.leaf_of(label);
+    while (u != kNone && u != v) u = forest.tree[u].parent;
+    return u == v;
+  });
+}
+
+// The k best leaves that a beam reaches.
+inline std::vector<Scored> plain_beam(const Forest& forest, std::span<const LabelId> wanted, std::span<const float> all,
+                                      std::size_t k, std::size_t width) {
+  std::vector<Scored> found;
+  std::vector<NodeId> level{kAboveRoot};
+  while (!level.empty()) {
+    std::ranges::sort(level, [&](NodeId a, NodeId b) { return all[a] != all[b] ? all[a] > all[b] : a < b; });
+    if (level.size() > width) level.resize(width);
+    std::vector<NodeId> next;
+    for (const NodeId v : level) {
+      for (const NodeId child : forest.tree[v].children) {
+        if (!has_wanted(forest, child, wanted)) continue;
+        if (forest.tree[child].is_leaf()) found.push_back({forest.tree[child].label, all[child]});
+        else next.push_back(child);
+      }
+    }
+    level = std::move(next);
+  }
+  std::ranges::sort(found, before);
+  if (found.size() > k) found.resize(k);
+  return found;
+}
+
+inline void check_same(const std::vector<Scored>& found, std::span<const Scored> expected) {
+  REQUIRE(found.size() == expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    CHECK_EQ(found[i].label, expected[i].label);
+    CHECK(same_bits(found[i].probability, expected[i].probability));
+  }
+}
+
+}  // namespace labelgrove::testing
