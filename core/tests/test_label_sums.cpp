@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "harness.hpp"
+#include "labelgrove/archive_check.hpp"
 #include "labelgrove/label_sums.hpp"
 #include "memory_archive.hpp"
 #include "support.hpp"
@@ -77,6 +78,21 @@ TEST("label sums: within a budget of bytes, the widest sums are cut, and narrow 
   }
 }
 
+TEST("label sums: a smaller budget of bytes applies as soon as they are loaded, and to what is added then") {
+  LabelSums sums(100);
+  Random random(3);
+  for (LabelId label = 0; label < 8; ++label) {
+    sums.add(random_example(random, 100, 0.8).view(), std::vector<LabelId>{label}, 1.0F);
+  }
+  const std::uint64_t most = sums.bytes() / 2;
+  LabelSums loaded(saved(sums), most);
+  CHECK(loaded.bytes() <= most);
+  for (LabelId label = 0; label < 40; ++label) {
+    loaded.add(random_example(random, 100, 0.8).view(), std::vector<LabelId>{label % 10}, 1.0F);
+    CHECK(loaded.bytes() <= most);
+  }
+}
+
 TEST("label sums: resumes unchanged after loading") {
   LabelSums sums(4);
   const std::vector<LabelId> label{2};
@@ -106,14 +122,32 @@ TEST("label sums: impossible archives are refused") {
       std::get<std::vector<decltype(value)>>(archive.arrays().find(name)->second)[at] = value;
     });
   };
-  set("sum.counters", 0, std::uint64_t{0});  // no budget
-  set("sum.count", 0, std::uint64_t{2});     // more than were added
-  set("sum.features", 0, std::uint32_t{3});  // too short
-  set("sum.features", 0, std::uint32_t{1});  // too long
-  set("sum.feature", 0, std::uint32_t{7});   // not increasing
-  set("sum.feature", 1, kNone);              // out of range
+  set("sum.counters", 0, std::uint64_t{0});      // no budget
+  set("sum.counters", 0, std::uint64_t{kNone});  // too large
+  set("sum.counters", 1, kMostExamples + 1);     // likewise
+  set("sum.count", 0, std::uint64_t{2});         // more than were added
+  set("sum.features", 0, std::uint32_t{3});      // too short
+  set("sum.features", 0, std::uint32_t{1});      // too long
+  set("sum.feature", 0, std::uint32_t{7});       // not increasing
+  set("sum.feature", 1, kNone);                  // out of range
+  set("sum.feature", 1, kNone / 2);
   set("sum.value", 0, std::numeric_limits<float>::quiet_NaN());
+  set("sum.value", 0, -2.0F * kLargestWeight);
   refuses([](MemoryArchive& archive) { archive.arrays().erase("sum.count"); });
+  const auto one_more = [](auto& numbers) { numbers.push_back(1); };
+  for (const char* name : {"sum.counters", "sum.count", "sum.features", "sum.feature", "sum.value"}) {
+    refuses([&](MemoryArchive& archive) { archive = changed(archive, name, one_more); });
+  }
+  // As many features as the budget allows are loaded, and no more.
+  LabelSums wide(1);
+  wide.add(kOne.view(), label, 1.0F);
+  CHECK_EQ(LabelSums(saved(wide)).count(0), 1U);
+  const MemoryArchive wider = changed(saved(sums), "sum.counters", set_first(1));
+  CHECK_EQ(LabelSums(wider).count(0), 1U);
+  LabelSums widest(4);
+  widest.add(kOther.view(), label, 1.0F);
+  const MemoryArchive too_wide = changed(saved(widest), "sum.counters", set_first(1));
+  CHECK_THROWS(std::invalid_argument, LabelSums{too_wide});
 }
 
 }  // namespace

@@ -136,6 +136,33 @@ TEST("online plt: the same bytes wherever the stream is cut, with labels removed
   }
 }
 
+// The bytes counted towards the budget are saved, too.
+TEST("online plt: the same bytes within a budget, wherever the stream is cut") {
+  for (const Policy policy : kGrowing) {
+    Random random(20 + static_cast<std::uint64_t>(policy));
+    const Stream stream = random_stream(random, 300, 30, 200);
+    OnlinePltOptions options = small_options(policy, LearnerKind::arow, 1, 30);
+    options.max_bytes = 10'000'000;
+    OnlinePlt roomy(options);
+    learn(roomy, stream);
+    const std::uint64_t counted = saved(roomy).array<std::uint64_t>("budget")[0];
+    for (const std::uint64_t max_bytes : {counted * 6 / 10, counted * 8 / 10, counted + 1000}) {
+      options.max_bytes = max_bytes;
+      const auto result = [&](std::size_t cut, unsigned threads) {
+        OnlinePlt model(options);
+        for (std::size_t begin = 0; begin < stream.size(); begin += cut) {
+          learn(model, stream, begin, std::min(stream.size(), begin + cut), threads);
+        }
+        return saved(model);
+      };
+      const MemoryArchive expected = result(1, 1);
+      CHECK(result(stream.size(), 1) == expected);
+      CHECK(result(stream.size(), 3) == expected);
+      CHECK(result(17, 2) == expected);
+    }
+  }
+}
+
 TEST("online plt: the seed matters if choices are random") {
   Random random(3);
   const Stream stream = random_stream(random, 300, 30);
@@ -340,6 +367,49 @@ TEST("online plt: with weights, too, it is proper, the same for any number of th
     CHECK_EQ(grown.examples_seen(), stream.size());
     CHECK_EQ(given.examples_seen(), left.size());
   }
+}
+
+TEST("online plt: thresholds are tuned without examples of weight 0, also after loading") {
+  Random random(15);
+  Stream stream = random_stream(random, 300, 20);
+  weigh(stream, random);
+  OnlinePltOptions options = small_options(Policy::best_greedy, LearnerKind::arow);
+  options.ofo = OfoOptions{};
+  OnlinePlt model(options);
+  learn(model, stream, 0, 150);
+  const MemoryArchive archive = saved(model);
+  const auto counted = static_cast<std::uint64_t>(
+      std::count_if(stream.weights.begin(), stream.weights.begin() + 150, [](float weight) { return weight > 0.0F; }));
+  CHECK(counted < 150);
+  OnlinePlt loaded(options, archive, false);
+  for (const OnlinePlt* one : {&model, &loaded}) CHECK_EQ(one->thresholds()->examples(), counted);
+  for (LabelId label = 0; label < model.tree().label_count(); ++label) {
+    CHECK_EQ(loaded.thresholds()->threshold(label), model.thresholds()->threshold(label));
+  }
+  for (OnlinePlt* one : {&model, &loaded}) learn(*one, stream, 150, stream.size());
+  CHECK(saved(loaded) == saved(model));
+
+  const auto refused = [&](const MemoryArchive& wrong) {
+    CHECK_THROWS(std::invalid_argument, OnlinePlt(options, wrong, false));
+  };
+  const auto longer = [](auto& numbers) { numbers.push_back(0); };
+  const auto set = [&](const MemoryArchive& from, const char* name, std::uint64_t value) {
+    return changed(from, name, set_first(static_cast<double>(value)));
+  };
+  refused(changed(archive, "ofo.examples", longer));
+  refused(set(archive, "ofo.examples", 151));
+  refused(set(archive, "ofo.examples", 1));
+  // A label was at most as often true as there were examples, and at most as often true or predicted.
+  const MemoryArchive never = set(set(set(archive, "ofo.hits", 0), "ofo.positives", 0), "ofo.predicted", 0);
+  CHECK_EQ(OnlinePlt(options, set(never, "ofo.positives", counted), false).thresholds()->counts()[0].positives,
+           counted);
+  refused(set(never, "ofo.positives", counted + 1));
+  refused(set(set(never, "ofo.positives", counted), "ofo.predicted", 1));
+  MemoryArchive unknown = archive;
+  while (std::get<std::vector<std::uint64_t>>(unknown.arrays()["ofo.hits"]).size() <= model.tree().label_count()) {
+    for (const char* name : {"ofo.hits", "ofo.positives", "ofo.predicted"}) unknown = changed(unknown, name, longer);
+  }
+  refused(unknown);
 }
 
 TEST("online plt: examples that all count once leave no weights in the archive") {

@@ -1,5 +1,11 @@
 #include <cstdint>
+#include <memory>
 #include <utility>
+#include <vector>
+
+#if defined(__linux__)
+#include <sys/resource.h>
+#endif
 
 #include "harness.hpp"
 #include "labelgrove/row_storage.hpp"
@@ -77,6 +83,53 @@ TEST("row storage: gives back what is not needed, and keeps the rest") {
     CHECK(counts(storage.data(), floats / 10));
   }
 }
+
+#if defined(__linux__)
+bool has_pages(const RowStorage& storage) { return storage.bytes(1) == 4096; }
+
+TEST("row storage: leaves mappings to others") {
+  std::vector<RowStorage> many(40'000);
+  for (RowStorage& storage : many) storage.reserve(2000);
+  CHECK(has_pages(many.front()));
+  CHECK(!has_pages(many.back()));
+  CHECK(many.back().capacity() >= 2000);
+  many.clear();
+  CHECK(has_pages(RowStorage(2000)));
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which need new mappings themselves
+TEST("row storage: without new mappings it takes memory from the heap") {
+  std::vector<std::unique_ptr<float[]>> heap;  // which then has enough
+  for (int i = 0; i < 30; ++i) heap.push_back(std::make_unique<float[]>(4000));
+  RowStorage small(100);
+  RowStorage large(2000);
+  count_on(small.data(), 0, 100);
+  count_on(large.data(), 0, 2000);
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_AS, &before) == 0);
+  rlimit none = before;
+  none.rlim_cur = 1;
+  heap.clear();
+  REQUIRE(setrlimit(RLIMIT_AS, &none) == 0);
+  bool short_of_memory = false;
+  try {
+    small.reserve(2000);
+    large.reserve(4000);
+    for (int i = 0; i < 40'000; ++i) RowStorage(2000);  // they do not count as mappings
+  } catch (const std::bad_alloc&) {
+    short_of_memory = true;
+  }
+  REQUIRE(setrlimit(RLIMIT_AS, &before) == 0);
+  CHECK(!short_of_memory);
+  CHECK(small.capacity() >= 2000 && counts(small.data(), 100));
+  CHECK(large.capacity() >= 4000 && counts(large.data(), 2000));
+  CHECK_EQ(has_pages(small), has_pages(large));  // emulators ignore the limit
+  small.reserve(8000);
+  CHECK(has_pages(small));
+  CHECK(counts(small.data(), 100));
+}
+#endif
+#endif
 
 }  // namespace
 }  // namespace labelgrove::testing
