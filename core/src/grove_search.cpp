@@ -155,7 +155,7 @@ float GroveSearch::product(std::size_t t, std::uint32_t place, NodeId child) con
 float GroveSearch::wanted(std::size_t t, NodeId v) const {
   if (query_.kind == Query::Kind::above_threshold) return scope_->of_tree(t).threshold(v);
   if (query_.kind != Query::Kind::top_k) return 0.0F;
-  return best_.size() == query_.k ? std::max(query_.least, best_.front()) : query_.least;
+  return best_.size() == query_.k ? best_.front() : query_.least;  // none of the best is below least
 }
 
 float GroveSearch::bound_of_others(std::size_t t) const {

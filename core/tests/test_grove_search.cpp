@@ -93,6 +93,7 @@ TEST("grove search: finds the labels with the highest means, in order") {
     for (const std::size_t k : {0U, 1U, 3U, 1000U}) {
       searcher.top_k(x, k, found);
       check_same(found, std::span(every).first(std::min(k, every.size())));
+      if (every.empty()) CHECK_EQ(searcher.stats().classifiers, 0U);
       const float least = random.between(0.0F, 0.3F);
       const auto end = std::ranges::find_if(every, [&](const Scored& one) { return one.probability < least; });
       const auto probable = std::min(k, static_cast<std::size_t>(end - every.begin()));
@@ -177,7 +178,41 @@ TEST("grove search: equal trees find what one of them finds, at no more than its
       CHECK_EQ(several.stats().depth, one.stats().depth);
       if (n == 1) CHECK_EQ(several.stats().classifiers, one.stats().classifiers);
     }
+    std::vector<float> by_label(forest.tree.label_count() + std::size_t{2});
+    for (float& own : by_label) own = random.between(0.0F, 0.3F);
+    scope.set_thresholds(by_label);
+    scopes.set_thresholds(by_label);
+    std::vector<Scored> found;
+    one.find({Query::Kind::above_threshold}, x.view(), found);
+    several.find({Query::Kind::above_threshold}, x.view(), found);
+    CHECK(several.stats().blocks <= n * one.stats().blocks);
   }
+}
+
+// The numbers are those of the search as it is. Fewer are better.
+TEST("grove search: opens as few nodes as it did") {
+  std::uint32_t best = 0;
+  std::uint32_t above = 0;
+  std::uint32_t depth = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    Random random(seed);
+    const Grove grove(random, 3, 80, seed % 3 == 0 ? 0.0F : 2.0F);
+    GroveScope scope(grove.views);
+    std::vector<float> thresholds(80);
+    for (float& threshold : thresholds) threshold = random.between(0.02F, 0.3F);
+    scope.set_thresholds(thresholds);
+    GroveSearcher searcher(grove.views, scope);
+    const Example x = random_example(random, kFeatures, 0.7);
+    std::vector<Scored> found;
+    searcher.top_k(x.view(), 3, found);
+    best += searcher.stats().blocks;
+    depth += searcher.stats().depth;
+    searcher.find({Query::Kind::above_threshold}, x.view(), found);
+    above += searcher.stats().blocks;
+  }
+  CHECK_EQ(best, 3051U);
+  CHECK_EQ(above, 2903U);
+  CHECK_EQ(depth, 273U);
 }
 
 }  // namespace

@@ -405,6 +405,8 @@ TEST("online plt: thresholds are tuned without examples of weight 0, also after 
            counted);
   refused(set(never, "ofo.positives", counted + 1));
   refused(set(set(never, "ofo.positives", counted), "ofo.predicted", 1));
+  constexpr std::uint64_t kHalf = std::uint64_t{1} << 63;  // twice as many are 0
+  refused(set(set(never, "ofo.positives", kHalf), "ofo.predicted", kHalf));
   MemoryArchive unknown = archive;
   while (std::get<std::vector<std::uint64_t>>(unknown.arrays()["ofo.hits"]).size() <= model.tree().label_count()) {
     for (const char* name : {"ofo.hits", "ofo.positives", "ofo.predicted"}) unknown = changed(unknown, name, longer);

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "harness.hpp"
+#include "labelgrove/grove_search.hpp"
 #include "labelgrove/search.hpp"
 #include "labelgrove/sibling_block.hpp"
 #include "random_trees.hpp"
@@ -253,12 +254,18 @@ TEST("search: with NaN weights a label is improbable, and the search ends") {
   const float threshold = 0.0F;
   scope.set_thresholds(std::span(&threshold, 1));
   Searcher searcher({tree, blocks}, scope);
+  const std::vector<TreeView> twice(2, TreeView(tree, blocks));
+  const GroveScope both(twice);
+  GroveSearcher grove(twice, both);
   for (const float value : {1.0F, 0.0F, -1.0F}) {  // 0 * infinity is NaN, too
     const Example x{{0}, {value}};
     std::vector<Scored> found;
     searcher.top_k(x.view(), 4, found);
     CHECK_EQ(found.size(), 4U);
     for (const Scored& one : found) CHECK(one.probability >= 0.0F && one.probability <= 1.0F);
+    std::vector<Scored> means;
+    grove.top_k(x.view(), 4, means);
+    check_same(means, found);
     searcher.find({Query::Kind::above_threshold}, x.view(), found);
     CHECK_EQ(found.size(), 4U);
     searcher.find({Query::Kind::beam, 4, 2}, x.view(), found);

@@ -1,0 +1,318 @@
+"""Calls of the engine that Python never makes, and that would read or write beyond its arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.driver import Array, options
+from labelgrove import (
+    EmbeddingClassifier,
+    LdSMClassifier,
+    LOMTreeClassifier,
+    OnlinePLTClassifier,
+    PLTClassifier,
+    _core,
+)
+from labelgrove.models._ldsm import LdsmOptions
+from labelgrove.models._plt_options import BatchOptions
+from labelgrove.text import TextFeatures
+
+NONE = 0xFFFFFFFF
+Y = [["a"], ["b"], ["c"], ["a"], ["b"]]
+X = np.eye(5, dtype=np.float32)
+DENSE = np.empty(0, np.int64), np.arange(5, dtype=np.uint32), X.ravel()
+
+
+def i64(*numbers: int) -> Array:
+    return np.array(numbers, np.int64)
+
+
+def u32(*numbers: int) -> Array:
+    return np.array(numbers, np.uint32)
+
+
+def f32(*numbers: float) -> Array:
+    return np.array(numbers, np.float32)
+
+
+def f64(*numbers: float) -> Array:
+    return np.array(numbers, np.float64)
+
+
+ROWS = i64(0, 1, 2), u32(0, 1), f32(1, 1)
+LABELS = i64(0, 1, 2), u32(0, 1)
+
+
+def engine_of(estimator: Any) -> Any:
+    return estimator.fit(X, Y)._learned.engine
+
+
+def refused(call: Callable[..., Any], *arguments: Any, match: str, **named: Any) -> None:
+    with pytest.raises((ValueError, RuntimeError), match=match):
+        call(*arguments, **named)
+
+
+# --- rows, their labels and weights --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("indptr", "labels"),
+    [
+        (i64(0, 1), u32(0)),
+        (i64(0, 1, 2, 2), u32(0, 1)),
+        (i64(1, 1, 2), u32(0, 1)),
+        (i64(0, 2, 1), u32(0, 1)),
+        (i64(-1, 1, 2), u32(0, 1)),
+        (i64(0, 1, 3), u32(0, 1)),
+        (i64(0, 1, 1), u32(0, 1)),
+        (i64(0, 1, 2), u32(0, NONE // 2)),
+        (i64(), u32()),
+    ],
+)
+def test_labels_that_are_not_those_of_the_rows(indptr: Array, labels: Array) -> None:
+    sums = _core.LabelSums(4)
+    refused(sums.add, *ROWS, indptr, labels, 0, 2, None, match="the labels' arrays do not fit")
+    assert sums.examples == 0
+
+
+@pytest.mark.parametrize("range_", [(0, 3), (2, 1), (3, 3)])
+def test_ranges_beyond_the_rows(range_: tuple[int, int]) -> None:
+    for rows in (ROWS, (DENSE[0], u32(0), f32(1, 1))):
+        refused(_core.LabelSums(4).add, *rows, *LABELS, *range_, None, match="out of bounds")
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        (i64(0, -1, 2), u32(0, 1), f32(1, 1)),
+        (i64(0, 3, 2), u32(0, 1), f32(1, 1)),
+        (i64(0, 2, 2, 2), u32(1, 1), f32(1, 1)),
+        (i64(0, 2, 2, 2), u32(0, NONE // 2), f32(1, 1)),
+        (i64(1, 1, 2), u32(0, 1), f32(1, 1)),
+        (i64(0, 1, 2), u32(0, 1), f32(1)),
+        (i64(0, 1, 1), u32(0, 1), f32(1, 1)),
+        (i64(), u32(0, 1), f32(1, 1, 1)),
+        (i64(), u32(), f32(1, 1)),
+    ],
+)
+def test_rows_that_are_none(rows: tuple[Array, ...]) -> None:
+    n = max(len(rows[0]) - 1, 0)
+    labels = np.arange(n + 1, dtype=np.int64), np.zeros(n, np.uint32)
+    refused(_core.LabelSums(4).add, *rows, *labels, 0, n, None, match="rows")
+    refused(_core.LabelSums(4).cosines, *rows, u32(), 1, match="rows")
+
+
+@pytest.mark.parametrize("weights", [f32(1), f32(1, 1, 1), f32(1, -1), f32(np.nan, 1), f32(2e6, 1)])
+def test_weights_that_are_none(weights: Array) -> None:
+    add = _core.LabelSums(4).add
+    refused(add, *ROWS, *LABELS, 0, 2, weights, match="a weight from 0 to a million")
+    refused(add, *ROWS, *LABELS, 0, 2, f64(1, 1), match="a weight from 0 to a million")
+
+
+def test_rows_of_weight_0_leave_label_sums_as_they_are() -> None:
+    sums = _core.LabelSums(4)
+    sums.add(*ROWS, *LABELS, 0, 2, f32(0, 1e6))
+    assert (sums.examples, sums.counts(u32(0, 1)).tolist()) == (1, [0, 1])
+    refused(sums.cosines, *ROWS, u32(0, 1, 1), 1, match="same number of candidates")
+
+
+def test_questions_beyond_the_rows() -> None:
+    engine = engine_of(OnlinePLTClassifier())
+    labels = i64(0, 1, 2, 3, 4, 5), u32(0, 1, 2, 0, 1)
+    for asked in ([0], [4], [2, 1]):
+        given = np.array(asked, np.uint64)
+        refused(engine.learn, *DENSE, *labels, 1, 4, 1, None, given, 2, match="rows to predict")
+    engine.learn(*DENSE, *labels, 1, 4, 1, None, np.array([1, 3], np.uint64), 2)
+
+
+def test_more_than_one_class() -> None:
+    engine = LOMTreeClassifier().fit(X, list("abcab"))._learned.engine
+    for labels in ((i64(0, 2, 2), u32(0, 1)), (i64(0, 0, 2), u32(0, 1))):
+        refused(engine.learn, *ROWS, *labels, 0, 2, 1, match="exactly one class")
+
+
+# --- scopes --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "estimator", [OnlinePLTClassifier(), PLTClassifier(n_trees=2), LdSMClassifier(n_estimators=2)]
+)
+def test_scopes_of_another_model(estimator: Any) -> None:
+    engine, other = engine_of(estimator), engine_of(estimator)
+    refused(engine.scope, f32(), match="expected one threshold")
+    everything = other.scope(f32(0))
+    refused(engine.above_threshold, *DENSE, everything, 1, match="made for another model")
+
+
+def test_a_scope_of_a_model_that_has_grown() -> None:
+    for engine, at_first in (
+        (engine_of(OnlinePLTClassifier()), f32(0.1, 0.2, 0.3)),
+        (LOMTreeClassifier().fit(X, list("abcab"))._learned.engine, f32(0.1)),
+    ):
+        scope = engine.scope(at_first)
+        engine.learn(*ROWS, i64(0, 1, 2), u32(3, 4), 0, 2, 1)
+        refused(engine.above_threshold, *DENSE, scope, 1, match="the model has grown since")
+
+
+# --- trees ---------------------------------------------------------------------------------------
+
+PARENTS, LEAVES = i64(-1, 0, 0), u32(0, 1)
+
+
+@pytest.mark.parametrize(
+    ("parents", "leaves"),
+    [
+        (i64(), u32()),
+        (i64(0, 0, 0), u32(0, 1)),
+        (i64(-1, -1, 0), u32(0, 1)),
+        (i64(-1, 2, 0), u32(0, 1)),
+        (i64(-1, 1, 0), u32(0, 1)),
+        (i64(-1, 0, 0), u32(0)),
+        (i64(-1, 0, 0), u32(0, 1, 2)),
+        (i64(-1, 0, 0), u32(0, 0)),
+        (i64(-1, 0, 0), u32(0, 2)),
+    ],
+)
+def test_clusters_that_are_no_tree(parents: Array, leaves: Array) -> None:
+    refused(_core.cheapest_reduction, parents, leaves, f64(1, 1, 1), 1.0, match="of the tree")
+    refused(_core.visits, parents, leaves, i64(0), u32(), f64(), match="of the tree")
+
+
+def test_what_is_asked_about_clusters() -> None:
+    refused(_core.cheapest_reduction, PARENTS, LEAVES, f64(1, 1), 1.0, match="every node")
+    refused(_core.visits, PARENTS, LEAVES, i64(0, 1), u32(2), f64(1), match="not in the tree")
+    refused(_core.label_vectors, *DENSE, 5, i64(0, 1), u32(0), 1, match="expected sparse rows")
+    refused(_core.label_vectors, *ROWS, 5, i64(0, 1), u32(2), 1, match="does not exist")
+    refused(_core.label_vectors, *ROWS, 1, i64(0, 2), u32(0, 1), 1, match="out of range")
+
+
+@pytest.mark.parametrize(
+    ("frequencies", "fano", "changes", "dimension", "message"),
+    [
+        (f64(1, 1, 1), f64(1, 1), {}, 5, "frequency for each label"),
+        (f64(1, 1, 1), f64(1, 1, 1), {}, 5, "frequency for each label"),
+        (f64(), f64(), {"arity": 1}, 5, "too small"),
+        (f64(), f64(), {"max_leaf_size": 0}, 5, "too small"),
+        (f64(), f64(), {}, 1, "out of range"),
+    ],
+)
+def test_labels_that_cannot_be_clustered(
+    frequencies: Array, fano: Array, changes: dict[str, Any], dimension: int, message: str
+) -> None:
+    given = {
+        "arity": 2,
+        "max_leaf_size": 1,
+        "tolerance": 1e-4,
+        "max_iterations": 10,
+        "seed": 0,
+        "lambda": 0.0,
+        "smoothing": 0.0,
+        "weighted_intermediate": True,
+    }
+    rest = (frequencies, fano, {**given, **changes}, 1, False)
+    refused(_core.cluster_labels, *ROWS, dimension, *rest, match=message)
+
+
+# --- batches -------------------------------------------------------------------------------------
+
+TREE = u32(NONE, 0, 1, 1), u32(NONE, NONE, 0, 1)
+
+
+def training() -> dict[str, Any]:
+    return BatchOptions.from_parameters(PLTClassifier().get_params()).for_training(2)
+
+
+def test_batches_that_do_not_fit() -> None:
+    def train(trees: list[Any], labels: Any = LABELS, costs: Any = (None, None)) -> Any:
+        return _core.train_batch_plt(
+            training(), trees, 2, *ROWS, *labels, *costs, 1, _core.Progress()
+        )
+
+    train([TREE], costs=(f32(1, 1), f32(1, 1)))
+    refused(train, [], match="there is no tree")
+    refused(train, [TREE], (i64(0, 1, 2), u32(0, 2)), match="not in every tree")
+    for costs in ((f32(1), None), (None, f32(1, 1, 1))):
+        refused(train, [TREE], LABELS, costs, match="one cost for every example")
+    refused(_core.OnlinePlt.on_trees, options(), [TREE, TREE], 2, match="number of trees")
+
+
+def test_nodes_that_cannot_be_trained() -> None:
+    def train(nodes: Array, make_room: Any = None) -> Any:
+        ids = np.tile(np.arange(40_000, dtype=np.uint32), 2)
+        rows = i64(0, 40_000, 80_000), ids, np.ones(80_000, np.float32)
+        return _core.train_batch_nodes(
+            training(), TREE, nodes, 2, *rows, *LABELS, None, 1, _core.Progress(), make_room
+        )
+
+    for nodes in (u32(1, 0), u32(1, 1), u32(2), u32(4)):
+        refused(train, nodes, match="expected inner nodes")
+    train(u32(0, 1), lambda size: np.empty(size, np.uint8))
+    refused(train, u32(1), lambda size: np.empty(size - 1, np.uint8), match="too small")
+
+
+def test_nodes_without_weights() -> None:
+    engine = engine_of(PLTClassifier())
+    parents = engine.tree()["parent"]
+    for node in (len(parents), int(np.argmax(engine.tree()["label"] != NONE))):
+        refused(engine.weights_of, node, match="no such inner node")
+
+
+@pytest.mark.parametrize(
+    ("labels", "weights", "gains", "message"),
+    [
+        (u32(0, 2), None, None, "do not fit together"),
+        (u32(0, 1), f32(1), None, "do not fit together"),
+        (u32(0, 1), None, f64(1), "do not fit together"),
+    ],
+)
+def test_forests_that_cannot_grow(labels: Array, weights: Any, gains: Any, message: str) -> None:
+    given = LdsmOptions.from_parameters(LdSMClassifier(n_estimators=1).get_params()).to_dict()
+    forest = _core.Forest(given)
+    rest = (2, 1, _core.Progress())
+    refused(forest.grow, *ROWS, i64(0, 1, 2), labels, weights, gains, *rest, match=message)
+    forest.grow(*ROWS, *LABELS, f32(1, 1), f64(1, 1), *rest)
+    refused(forest.grow, *ROWS, *LABELS, None, None, *rest, match="already been grown")
+
+
+def test_embeddings_that_do_not_fit() -> None:
+    engine = EmbeddingClassifier(dimension=4).fit(X, Y)._learned.engine
+    refused(engine.start_with, u32(0, 1), f32(*range(7)), match="a vector for every feature")
+    rest = (None, 1, 1, _core.Progress())
+    refused(engine.fit, *ROWS, i64(0, 1, 2), u32(0, 3), *rest, match="not in the tree")
+
+
+# --- the rest ------------------------------------------------------------------------------------
+
+
+def test_calibrations_that_do_not_fit() -> None:
+    calibration, logits = _core.ScoreCalibration(2), np.zeros((2, 3))
+    right = np.zeros(6, bool)
+    refused(calibration.add, logits, right[:5], f64(1, 1), match="as many outcomes")
+    refused(calibration.add, logits, right, f64(1), match="as many outcomes")
+    best = np.zeros((2, 1))
+    refused(calibration.apply, f64(0, 0), i64(0), best, match="row of every label")
+    for row in (2, -1):
+        refused(calibration.apply, f64(0), i64(row), best, match="row does not exist")
+    refused(_core.ScoreCalibration.load, f64(1, 2), match="odd number")
+    refused(_core.ScoreCalibration.load, f64(), match="odd number")
+
+
+def test_saved_arrays_of_another_kind() -> None:
+    sums = _core.LabelSums(4)
+    sums.add(*ROWS, *LABELS, 0, 2, None)
+    saved = sums.save()
+    counts = saved["sum.count"]
+    for wrong in (counts.astype(np.int64), np.repeat(counts, 2)[::2], counts.tolist()):
+        refused(_core.LabelSums.load, {**saved, "sum.count": wrong}, match="of the wrong type")
+    odd = np.frombuffer(b"?" + counts.tobytes(), np.uint8)[1:].view(np.uint64)
+    refused(_core.LabelSums.load, {**saved, "sum.count": odd}, match="not aligned")
+
+
+def test_texts_that_are_none() -> None:
+    engine = TextFeatures("words").fit(["one two"])._engine
+    with pytest.raises(TypeError, match="expected strings"):
+        engine.transform(["one", b"two"], 1)
