@@ -47,8 +47,8 @@ ROWS = i64(0, 1, 2), u32(0, 1), f32(1, 1)
 LABELS = i64(0, 1, 2), u32(0, 1)
 
 
-def engine_of(estimator: Any) -> Any:
-    return estimator.fit(X, Y)._learned.engine
+def engine_of(estimator: Any, y: Any = Y) -> Any:
+    return estimator.fit(X, y)._learned.engine
 
 
 def refused(call: Callable[..., Any], *arguments: Any, match: str, **named: Any) -> None:
@@ -130,7 +130,7 @@ def test_questions_beyond_the_rows() -> None:
 
 
 def test_more_than_one_class() -> None:
-    engine = LOMTreeClassifier().fit(X, list("abcab"))._learned.engine
+    engine = engine_of(LOMTreeClassifier(), list("abcab"))
     for labels in ((i64(0, 2, 2), u32(0, 1)), (i64(0, 0, 2), u32(0, 1))):
         refused(engine.learn, *ROWS, *labels, 0, 2, 1, match="exactly one class")
 
@@ -151,7 +151,7 @@ def test_scopes_of_another_model(estimator: Any) -> None:
 def test_a_scope_of_a_model_that_has_grown() -> None:
     for engine, at_first in (
         (engine_of(OnlinePLTClassifier()), f32(0.1, 0.2, 0.3)),
-        (LOMTreeClassifier().fit(X, list("abcab"))._learned.engine, f32(0.1)),
+        (engine_of(LOMTreeClassifier(), list("abcab")), f32(0.1)),
     ):
         scope = engine.scope(at_first)
         engine.learn(*ROWS, i64(0, 1, 2), u32(3, 4), 0, 2, 1)
@@ -227,10 +227,9 @@ def training() -> dict[str, Any]:
 
 
 def test_batches_that_do_not_fit() -> None:
-    def train(trees: list[Any], labels: Any = LABELS, costs: Any = (None, None)) -> Any:
-        return _core.train_batch_plt(
-            training(), trees, 2, *ROWS, *labels, *costs, 1, _core.Progress()
-        )
+    def train(trees: list[Any], labels: Any = LABELS, costs: Any = (None, None)) -> None:
+        rest = (*ROWS, *labels, *costs, 1, _core.Progress())
+        _core.train_batch_plt(training(), trees, 2, *rest)
 
     train([TREE], costs=(f32(1, 1), f32(1, 1)))
     refused(train, [], match="there is no tree")
@@ -272,14 +271,14 @@ def test_nodes_without_weights() -> None:
 def test_forests_that_cannot_grow(labels: Array, weights: Any, gains: Any, message: str) -> None:
     given = LdsmOptions.from_parameters(LdSMClassifier(n_estimators=1).get_params()).to_dict()
     forest = _core.Forest(given)
-    rest = (2, 1, _core.Progress())
+    rest: Any = (2, 1, _core.Progress())
     refused(forest.grow, *ROWS, i64(0, 1, 2), labels, weights, gains, *rest, match=message)
     forest.grow(*ROWS, *LABELS, f32(1, 1), f64(1, 1), *rest)
     refused(forest.grow, *ROWS, *LABELS, None, None, *rest, match="already been grown")
 
 
 def test_embeddings_that_do_not_fit() -> None:
-    engine = EmbeddingClassifier(dimension=4).fit(X, Y)._learned.engine
+    engine = engine_of(EmbeddingClassifier(dimension=4))
     refused(engine.start_with, u32(0, 1), f32(*range(7)), match="a vector for every feature")
     rest = (None, 1, 1, _core.Progress())
     refused(engine.fit, *ROWS, i64(0, 1, 2), u32(0, 3), *rest, match="not in the tree")
@@ -313,6 +312,6 @@ def test_saved_arrays_of_another_kind() -> None:
 
 
 def test_texts_that_are_none() -> None:
-    engine = TextFeatures("words").fit(["one two"])._engine
+    engine: Any = TextFeatures("words").fit(["one two"])._engine
     with pytest.raises(TypeError, match="expected strings"):
         engine.transform(["one", b"two"], 1)
