@@ -59,6 +59,11 @@ std::vector<Scored> found_by(const LomTree& tree, const LabelScope& scope, const
   return found;
 }
 
+TEST("LOMtree: nothing is known of a side whose margin has overflowed") {
+  CHECK_EQ(Side().probability(std::numeric_limits<float>::quiet_NaN()), 0.5);
+  CHECK_EQ(Side().probability(std::numeric_limits<float>::infinity()), 1.0);
+}
+
 TEST("the features and the bias add up to the margins on the route, which ends where a search does") {
   const Stream stream = classes(200);
   for (const LearnerKind learner : kEveryLearner) {

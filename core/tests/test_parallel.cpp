@@ -1,8 +1,10 @@
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <numeric>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include "harness.hpp"
 #include "labelgrove/parallel.hpp"
@@ -42,6 +44,32 @@ TEST("parallel: an exception is rethrown after all threads have ended, and no ta
     CHECK(begun >= 18);
     CHECK(threads > 1 || begun == 18);
   }
+}
+
+TEST("parallel: after an exception the other threads do not finish the batch") {
+  constexpr std::size_t kCount = 3000;
+  const auto slow = [](std::size_t i) {
+    if (i == 0) throw std::runtime_error("task 0");
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  };
+  std::atomic<std::size_t> done{0};
+  CHECK_THROWS(std::runtime_error, parallel_for(kCount, 2, [&](std::size_t i) {
+                 slow(i);
+                 ++done;
+               }));
+  CHECK(done < kCount - 1);
+  done = 0;
+  const auto make = [] { return 0; };
+  CHECK_THROWS(std::runtime_error, parallel_for(kCount, 2, make, [&](int, std::size_t i) {
+                 slow(i);
+                 ++done;
+               }));
+  CHECK(done < kCount - 1);
+  Crew alone(0);
+  alone.start(kCount, [&](std::size_t) { throw std::runtime_error(std::to_string(++done)); });
+  done = 0;
+  CHECK_THROWS(std::runtime_error, alone.finish());
+  CHECK_EQ(done, 1U);
 }
 
 TEST("parallel: one of many exceptions is rethrown") {
