@@ -48,22 +48,18 @@ TEST("parallel: an exception is rethrown after all threads have ended, and no ta
 
 TEST("parallel: after an exception the other threads do not finish the batch") {
   constexpr std::size_t kCount = 3000;
-  const auto slow = [](std::size_t i) {
+  std::atomic<std::size_t> done{0};
+  const auto task = [&](std::size_t i) {
+    for (int n = 0; i == 0 && done == 0 && n < 1000; ++n) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     if (i == 0) throw std::runtime_error("task 0");
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    ++done;
   };
-  std::atomic<std::size_t> done{0};
-  CHECK_THROWS(std::runtime_error, parallel_for(kCount, 2, [&](std::size_t i) {
-                 slow(i);
-                 ++done;
-               }));
+  CHECK_THROWS(std::runtime_error, parallel_for(kCount, 2, task));
   CHECK(done < kCount - 1);
   done = 0;
-  const auto make = [] { return 0; };
-  CHECK_THROWS(std::runtime_error, parallel_for(kCount, 2, make, [&](int, std::size_t i) {
-                 slow(i);
-                 ++done;
-               }));
+  const auto with_worker = [&](int, std::size_t i) { task(i); };
+  CHECK_THROWS(std::runtime_error, parallel_for(kCount, 2, [] { return 0; }, with_worker));
   CHECK(done < kCount - 1);
   Crew alone(0);
   alone.start(kCount, [&](std::size_t) { throw std::runtime_error(std::to_string(++done)); });

@@ -79,6 +79,18 @@ def test_labels_that_are_not_those_of_the_rows(indptr: Array, labels: Array) -> 
     assert sums.examples == 0
 
 
+def test_parts_of_rows_and_labels_that_are_none() -> None:
+    """The other parts are not looked at."""
+    add = _core.LabelSums(4).add
+    three, ids = np.arange(4, dtype=np.int64), (u32(0, 1, 2), f32(1, 1, 1))
+    for ends, begin, end in ((i64(0, -1, 2, 3), 1, 2), (i64(0, 4, 3, 3), 0, 1)):
+        refused(add, ends, *ids, three, u32(0, 0, 0), begin, end, None, match="of the rows do not")
+        refused(add, three, *ids, ends, u32(0, 0, 0), begin, end, None, match="the labels' arrays")
+    unsorted = i64(0, 2, 1, 3)
+    refused(add, three, *ids, unsorted, u32(0, 0, 0), 0, 3, None, match="the labels' arrays")
+    refused(add, unsorted, *ids, three, u32(0, 0, 0), 0, 3, None, match="of the rows do not")
+
+
 @pytest.mark.parametrize("range_", [(0, 3), (2, 1), (3, 3)])
 def test_ranges_beyond_the_rows(range_: tuple[int, int]) -> None:
     for rows in (ROWS, (DENSE[0], u32(0), f32(1, 1))):
@@ -131,7 +143,7 @@ def test_questions_beyond_the_rows() -> None:
 
 def test_more_than_one_class() -> None:
     engine = engine_of(LOMTreeClassifier(), list("abcab"))
-    for labels in ((i64(0, 2, 2), u32(0, 1)), (i64(0, 0, 2), u32(0, 1))):
+    for labels in ((i64(0, 2, 3), u32(0, 1, 2)), (i64(0, 0, 1), u32(0))):
         refused(engine.learn, *ROWS, *labels, 0, 2, 1, match="exactly one class")
 
 
