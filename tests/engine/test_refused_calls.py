@@ -181,7 +181,7 @@ PARENTS, LEAVES = i64(-1, 0, 0), u32(0, 1)
         (i64(), u32()),
         (i64(0, 0, 0), u32(0, 1)),
         (i64(-1, -1, 0), u32(0, 1)),
-        (i64(-1, 2, 0), u32(0, 1)),
+        (i64(-1, 2, 0), u32(0)),
         (i64(-1, 1, 0), u32(0, 1)),
         (i64(-1, 0, 0), u32(0)),
         (i64(-1, 0, 0), u32(0, 1, 2)),
@@ -205,7 +205,7 @@ def test_what_is_asked_about_clusters() -> None:
 @pytest.mark.parametrize(
     ("frequencies", "fano", "changes", "dimension", "message"),
     [
-        (f64(1, 1, 1), f64(1, 1), {}, 5, "frequency for each label"),
+        (f64(1, 1), f64(1, 1, 1), {}, 5, "frequency for each label"),
         (f64(1, 1, 1), f64(1, 1, 1), {}, 5, "frequency for each label"),
         (f64(), f64(), {"arity": 1}, 5, "too small"),
         (f64(), f64(), {"max_leaf_size": 0}, 5, "too small"),
