@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "arrays.hpp"
-#include "held.hpp"
 #include "labelgrove/batch_trainer.hpp"
 #include "labelgrove/compact_plt.hpp"
 #include "labelgrove/room.hpp"

@@ -1,7 +1,6 @@
 #include <nanobind/stl/tuple.h>
 
 #include <memory>
-#include <shared_mutex>
 #include <string_view>
 #include <tuple>
 #include <utility>

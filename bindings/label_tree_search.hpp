@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <span>
 #include <stdexcept>
 #include <vector>
 

@@ -1,6 +1,5 @@
 // Saving and loading: docs/format.md documents every array.
 #include <algorithm>
-#include <memory>
 #include <string>
 
 #include "labelgrove/archive_check.hpp"

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "labelgrove/budget.hpp"
 #include "labelgrove/half_kernels.hpp"
 #include "labelgrove/hash.hpp"
 #include "labelgrove/kernels.hpp"

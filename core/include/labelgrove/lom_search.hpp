@@ -9,7 +9,6 @@
 // Results are ordered by descending probability, then by ascending label id.
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "labelgrove/known_labels.hpp"

@@ -24,7 +24,6 @@
 #include <span>
 
 #include "labelgrove/base.hpp"
-#include "labelgrove/budget.hpp"
 #include "labelgrove/learner.hpp"
 #include "labelgrove/node_block.hpp"
 #include "labelgrove/row_block.hpp"

@@ -8,7 +8,6 @@
 #include <memory>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "labelgrove/archive.hpp"
 #include "labelgrove/base.hpp"
