@@ -22,8 +22,8 @@ constexpr std::size_t kTile = 32;
 constexpr std::size_t kNarrowTile = 16;
 constexpr std::size_t kManyExamples = 8192;
 constexpr std::size_t kFewChildren = 64;
-constexpr std::uint64_t kTasksPerThread =
-    4;  // upper limit of a task's cost: this fraction of a thread's work, if the task can be divided
+// A task that can be divided costs at most one in this many parts of a thread's work.
+constexpr std::uint64_t kTasksPerThread = 4;
 
 // Some children of a node, trained from the same renumbered examples, one tile after another.
 struct Task {
@@ -151,8 +151,7 @@ CompactedBlock assemble(Link link, std::uint32_t children, std::vector<Tile> til
     if (!tile.rows.empty()) rows = std::max<std::size_t>(rows, tile.rows.back() + std::size_t{1});
     for (std::size_t c = 0; c < tile.children.size(); ++c) block.bias[tile.children[c]] = tile.bias[c];
   }
-  std::vector<std::uint64_t> next(
-      rows);  // by row of the node's table: the number of weights, then the position of the next one
+  std::vector<std::uint64_t> next(rows);  // by row of the table: the number of weights, then where the next one goes
   std::vector<FeatureId> features(rows);
   for (const Tile& tile : tiles) {
     for_each_row(tile, [&](std::uint32_t row, FeatureId feature, std::uint64_t, std::uint64_t n) {

@@ -8,8 +8,8 @@ namespace labelgrove {
 
 void ExampleStore::count_to(std::uint32_t features) {
   if (features <= counted_) return;
-  const std::uint32_t many =
-      std::max(features, counted_ < kNone / 2 ? 2 * counted_ : kNone);  // doubling keeps the number of lists small
+  // Doubling keeps the number of lists small.
+  const std::uint32_t many = std::max(features, counted_ < kNone / 2 ? 2 * counted_ : kNone);
   auto& numbers = counting_all_.emplace_back(std::make_unique<FeatureId[]>(many));
   std::iota(numbers.get(), numbers.get() + many, FeatureId{0});
   counting_.store(numbers.get(), std::memory_order_release);

@@ -1,6 +1,5 @@
 #include "labelgrove/search_cost.hpp"
 
-#include <algorithm>
 #include <queue>
 #include <utility>
 
@@ -110,8 +109,8 @@ ClusterTree cheapest_reduction(const ClusterTree& tree, std::span<const double> 
   const Preorder preorder(tree, visits);
   Reduction reduction(preorder, block_cost);
   ClusterTree reduced{{-1}, {}};
-  std::queue<std::pair<std::uint32_t, std::int64_t>>
-      nodes;  // place in preorder, and number of the parent in the reduced tree
+  // Places in preorder, and numbers in the reduced tree.
+  std::queue<std::pair<std::uint32_t, std::int64_t>> nodes;
   nodes.emplace(0U, 0);
   while (!nodes.empty()) {
     const auto [v, number] = nodes.front();

@@ -20,10 +20,9 @@ namespace {
 
 constexpr std::uint32_t kLongestRun = 8;
 constexpr std::uint32_t kLongestPiece = 16;
-constexpr std::size_t kMostWords = std::size_t{1}
-                                   << 16;  // the limit of distinct words per text that pieces are made of
-constexpr std::size_t kBlock = 8;          // texts per task of a thread
-constexpr std::size_t kWave = 128;         // blocks per thread between two appends
+constexpr std::size_t kMostWords = std::size_t{1} << 16;  // distinct words of a text that pieces are made of
+constexpr std::size_t kBlock = 8;                         // texts per task of a thread
+constexpr std::size_t kWave = 128;                        // blocks per thread between two appends
 
 // The hash of a sequence of units is Σ (unit + 1)·kBase^(number of units after it), modulo 2^64, so that the hash of
 // any piece of a word follows from those of the word's prefixes.

@@ -65,8 +65,8 @@ Assignment::Assignment(const LabelTree& tree, std::span<const NodeId> nodes, con
     std::vector<std::uint64_t> entries;
     std::vector<std::uint64_t> positives;
   };
-  const std::size_t least =
-      std::max<std::size_t>(nodes.size(), kRowsInPart);  // so that counts take no more memory than rows
+  // So that counts take no more memory than rows.
+  const auto least = std::max<std::size_t>(nodes.size(), kRowsInPart);
   const auto parts = std::clamp<std::size_t>(data.size / least, 1, std::max(threads, 1U));
   std::vector<Counts> counts(parts,
                              {std::vector<std::uint64_t>(nodes.size()), std::vector<std::uint64_t>(nodes.size())});

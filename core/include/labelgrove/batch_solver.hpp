@@ -31,11 +31,11 @@ enum class BatchLoss : std::uint8_t {
 struct SolverOptions {
   BatchLoss loss = BatchLoss::squared_hinge;
   float cost = 1.0F;  // C
-  float plenty =
-      0.0F;  // for a child with n > plenty examples, C becomes C sqrt(plenty / n); 0 disables this; ignored by softmax
+  // For a child with n > plenty examples, C becomes C sqrt(plenty / n); 0 disables this. Ignored by softmax.
+  float plenty = 0.0F;
   float bias = 1.0F;  // value of the constant feature; 0 for none
-  float tolerance =
-      0.1F;  // stop when every dual derivative (divided by C for log and softmax) is within this of optimal
+  // Stop when every dual derivative (divided by C for log and softmax) is within this of optimal.
+  float tolerance = 0.1F;
   std::uint32_t max_passes = 20;
   std::uint64_t seed = 0;
   // The share of a node's examples that it learns from only once the others are nearly learnt, so that their margins

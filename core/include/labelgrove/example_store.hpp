@@ -82,8 +82,8 @@ class ExampleStore {
   std::size_t slots_ = 0;  // slots in chunks
   std::vector<ExampleId> free_;
   std::atomic<const FeatureId*> counting_{nullptr};  // 0, 1, 2, …: the ids of examples without gaps
-  std::vector<std::unique_ptr<FeatureId[]>>
-      counting_all_;           // the same list and shorter ones, which other threads may still read
+  // The same list and shorter ones, which other threads may still read.
+  std::vector<std::unique_ptr<FeatureId[]>> counting_all_;
   std::uint32_t counted_ = 0;  // length of counting_
   std::size_t counting_bytes_ = 0;
   std::atomic<std::size_t> bytes_{0};

@@ -14,9 +14,9 @@ namespace labelgrove {
 // The path to a leaf, starting at the root.
 struct LabelPath {
   std::vector<NodeId> nodes;
-  std::vector<float>
-      probabilities;        // P(node | parent, x); their product, in this order, is the probability that a search finds
-  std::vector<float> bias;  // the linear score of an example without features
+  // P(node | parent, x); their product, in this order, is the probability that a search finds.
+  std::vector<float> probabilities;
+  std::vector<float> bias;           // the linear score of an example without features
   std::vector<float> contributions;  // (nodes, features of x): each feature's contribution to the score
 };
 

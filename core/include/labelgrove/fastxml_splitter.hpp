@@ -58,8 +58,8 @@ class FastxmlSplitter final : public NodeSplitter {
   std::vector<double> sums_;                  // the keys of the ranking
   std::array<std::vector<double>, 2> worth_;  // by side (- and +): their discounts times their gains
   // Its columns:
-  std::vector<std::array<double, 2>>
-      pulls_;                          // the largest forces that the examples can exert on its weight, down and up
+  // The largest forces that the examples can exert on its weight, down and up.
+  std::vector<std::array<double, 2>> pulls_;
   std::vector<std::uint32_t> kept_;    // the columns that can have a weight
   std::vector<std::uint32_t> number_;  // by column: its index in kept_, or kNone
   SparseColumns columns_;

@@ -76,8 +76,8 @@ class NodeSplitter {
   const ForestTrainingSet& data_;
   std::vector<std::uint32_t> slot_;   // by label: its index in the current node's histogram
   std::vector<std::uint32_t> place_;  // by number of the feature: its index in features_, or kNone
-  std::vector<std::uint32_t>
-      count_;  // by number of the feature: the training examples of the node that have it; 0 between nodes
+  // By number of the feature: the training examples of the node that have it; 0 between nodes.
+  std::vector<std::uint32_t> count_;
   std::vector<std::uint32_t> seen_;   // the numbers of features that occur in these examples
   std::vector<FeatureId> features_;   // the node's features, in ascending order
   std::vector<std::uint32_t> slots_;  // the labels of the current example

@@ -42,8 +42,8 @@ struct OnlinePltOptions : GrowthOptions, ReplayOptions {
 struct Questions {
   std::span<const std::uint64_t> examples = {};  // their positions in the stream, increasing
   std::size_t k = 0;
-  std::function<void(std::size_t i, const std::vector<Scored>& found)> answer =
-      {};  // receives the answer for the i-th of them
+  // Receives the answer for the i-th of them.
+  std::function<void(std::size_t i, const std::vector<Scored>& found)> answer = {};
 };
 
 class OnlinePlt {
@@ -160,8 +160,8 @@ class OnlinePlt {
   std::vector<LabelId> predicted_;
   // The nodes opened by the search that predicted it:
   std::vector<std::pair<NodeId, float>> to_open_;  // with their probabilities
-  std::vector<std::pair<std::uint64_t, std::size_t>>
-      opened_;                   // by node: the search that opened it, and its index in products_
+  // By node: the search that opened it, and its index in products_.
+  std::vector<std::pair<std::uint64_t, std::size_t>> opened_;
   std::vector<float> products_;  // P(child | x) of the children of opened nodes
   std::uint64_t search_ = 0;
   std::uint64_t searched_ = 0;  // examples_seen_ + 1 at that search

@@ -40,8 +40,8 @@ struct Inherited {
   const CompactBlock* block = nullptr;  // must outlive the block that inherits from it
   NodeId node = kNone;                  // in the batch model
   float state = 0.0F;                   // of every column
-  std::vector<std::uint32_t> replaced =
-      {};  // in increasing order: children of that node whose inherited weights are 0, too
+  // Children of that node whose inherited weights are 0, too; they increase.
+  std::vector<std::uint32_t> replaced = {};
 };
 
 // A block as it is stored in a model file: rows without slack, row 0 first. Changing what it holds changes the model

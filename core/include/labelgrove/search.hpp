@@ -143,10 +143,10 @@ class Search {
   Query query_;
   SearchStats stats_;
   Inner opened_{};
-  std::vector<Scored>
-      found_;  // above_threshold: all; else the k best so far, as a heap with the worst on top until the end
-  std::vector<Inner>
-      queue_;  // top_k: a heap, best first; above_threshold: a stack; beam: the level being opened, best first
+  // above_threshold: all; else the k best so far, as a heap with the worst on top until the end.
+  std::vector<Scored> found_;
+  // top_k: a heap, best first; above_threshold: a stack; beam: the level being opened, best first.
+  std::vector<Inner> queue_;
   std::vector<Inner> next_;  // beam: the next level
   std::size_t at_ = 0;       // beam: nodes of the level opened so far
 };
