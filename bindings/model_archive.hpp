@@ -69,11 +69,11 @@ void bind_archive(nb::class_<Held<Engine>>& engine, OptionsFrom options_from) {
           "Arrays by name. With `streamed`, large arrays are produced while they are written, and the engine must not "
           "change until then.")
       .def("size", [](const Model& self) {
-        const auto size = self.whole().size();
+        const ModelSize size = self.whole().size();
         nb::dict out;
         out["weights"] = size.weights;
         out["model_bytes"] = size.model_bytes;
-        if constexpr (requires { size.memory_bytes; }) out["memory_bytes"] = size.memory_bytes;
+        out["memory_bytes"] = size.memory_bytes;
         return out;
       });
 }

@@ -132,8 +132,8 @@ void CompactEmbedding::mean(const Parts& parts, float* hidden) const {
   std::fill(hidden + dimension_, hidden + stride_, 0.0F);
 }
 
-CompactEmbedding::Size CompactEmbedding::size() const {
-  Size size;
+ModelSize CompactEmbedding::size() const {
+  ModelSize size;
   size.weights = (of_features_.size() + of_nodes_.size()) * std::uint64_t{dimension_} + biases_.size();
   size.model_bytes = features_.bytes() + of_features_.numbers.size() + of_nodes_.numbers.size() +
                      (of_features_.scale.size() + of_nodes_.scale.size() + biases_.size()) * sizeof(float);

@@ -261,8 +261,8 @@ void CompactPlt::remove_labels(std::span<const LabelId> labels) {
   }
 }
 
-CompactPlt::Size CompactPlt::size() const {
-  Size size;
+ModelSize CompactPlt::size() const {
+  ModelSize size;
   const Arrays& a = arrays_;
   size.model_bytes = a.rows.size() + sizeof(std::uint32_t) * (a.index.size() + a.offsets.size()) +
                      sizeof(float) * (a.biases.size() + a.scales.size());

@@ -71,8 +71,8 @@ float EmbeddingPlt::mean_square(const float* vector) const {
   return vector_kernels().dot(vector, vector, stride_) / static_cast<float>(options_.dimension);
 }
 
-EmbeddingPlt::Size EmbeddingPlt::size() const {
-  Size size;
+ModelSize EmbeddingPlt::size() const {
+  ModelSize size;
   size.weights = std::uint64_t{features_.size()} * options_.dimension;
   size.model_bytes = examples_.bytes() + memory_.bytes() + features_.bytes() +
                      (vectors_.capacity() + squares_.capacity()) * sizeof(float);

@@ -57,8 +57,8 @@ void Forest::find_centroids(const ForestTrainingSet& set) {
   }
 }
 
-Forest::Size Forest::size() const {
-  Size size;
+ModelSize Forest::size() const {
+  ModelSize size;
   size.model_bytes = centroids_.bytes();
   for (const ForestTree& tree : trees_) {
     size.model_bytes += tree.nodes.capacity() * sizeof(ForestTree::Node) + tree.labels.capacity() * sizeof(LabelId) +

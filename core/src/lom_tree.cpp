@@ -190,8 +190,8 @@ float LomTree::margin(NodeId v, const Features& x, Workspace& work) const {
   return nodes_[v].regressor.margin(x, work);
 }
 
-LomTree::Size LomTree::size() const {
-  Size size;
+ModelSize LomTree::size() const {
+  ModelSize size;
   for (const Node& node : nodes_) {
     size.model_bytes += sizeof(Node) + node.classes.bytes() + node.regressor.bytes();
     if (!node.is_leaf()) size.weights += node.regressor.size() + 1;

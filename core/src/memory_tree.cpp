@@ -380,8 +380,8 @@ Regressor::Margins MemoryTree::teach(Regressor& regressor, const Features& x, fl
 
 // --- the learnt model ------------------------------------------------------------------------------------------------
 
-MemoryTree::Size MemoryTree::size() const {
-  Size size;
+ModelSize MemoryTree::size() const {
+  ModelSize size;
   for (const Node& node : nodes_) size.model_bytes += sizeof(Node) + node.entries.capacity() * sizeof(std::uint32_t);
   for_each_regressor(*this, [&](const Regressor& regressor, const auto&) {
     size.model_bytes += sizeof(Regressor) + regressor.bytes();

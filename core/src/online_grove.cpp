@@ -227,16 +227,16 @@ void OnlineGrove::restore_inherited() {
   batch_.reset();
 }
 
-OnlinePlt::Size OnlineGrove::size() const {
-  OnlinePlt::Size all;
+ModelSize OnlineGrove::size() const {
+  ModelSize all;
   for (const OnlinePlt& tree : trees_) {
-    const OnlinePlt::Size size = tree.size();
+    const ModelSize size = tree.size();
     all.weights += size.weights;
     all.model_bytes += size.model_bytes;
     all.memory_bytes += size.memory_bytes;
   }
   if (batch_) {
-    const CompactPlt::Size inherited = batch_->size();
+    const ModelSize inherited = batch_->size();
     all.weights += inherited.weights;
     all.model_bytes += inherited.model_bytes;
   }

@@ -271,8 +271,8 @@ void OnlinePlt::remove_labels(std::span<const LabelId> labels) {
   }
 }
 
-OnlinePlt::Size OnlinePlt::size() const {
-  Size size;
+ModelSize OnlinePlt::size() const {
+  ModelSize size;
   size.model_bytes = learners_.block_bytes();
   for (NodeId v = 0; v < tree_.size(); ++v) {
     size.model_bytes += sizeof(TreeNode) + tree_[v].children.bytes();

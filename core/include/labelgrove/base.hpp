@@ -23,6 +23,13 @@ struct Features {
   std::uint32_t size = 0;
 };
 
+// What a model holds.
+struct ModelSize {
+  std::uint64_t weights = 0;       // including biases and auxiliary classifiers
+  std::uint64_t model_bytes = 0;   // of weights, the optimiser's state, statistics and the structure
+  std::uint64_t memory_bytes = 0;  // of remembered examples
+};
+
 inline float scaled(float value, double scale) { return static_cast<float>(static_cast<double>(value) * scale); }
 
 // Whether the ids are 0, 1, 2, … without gaps.

@@ -86,11 +86,7 @@ class CompactEmbedding final : public Embedding {
   const Options& options() const { return options_; }
   bool usable() const { return true; }
 
-  struct Size {
-    std::uint64_t weights = 0;
-    std::uint64_t model_bytes = 0;
-  };
-  Size size() const;
+  ModelSize size() const;
 
  private:
   void mean(const Parts& parts, float* hidden) const override;

@@ -71,11 +71,7 @@ class CompactPlt {
   // Throws std::invalid_argument, and removes none, if one has no leaf or is given twice.
   void remove_labels(std::span<const LabelId> labels);
 
-  struct Size {
-    std::uint64_t weights = 0;      // stored, including biases
-    std::uint64_t model_bytes = 0;  // of the weights' arrays and the structure
-  };
-  Size size() const;
+  ModelSize size() const;
 
  private:
   struct Arrays {

@@ -69,11 +69,7 @@ class EmbeddingPlt final : public Embedding {
   bool usable() const { return usable_; }
   const EmbeddingOptions& options() const { return options_; }
 
-  struct Size {
-    std::uint64_t weights = 0;
-    std::uint64_t model_bytes = 0;
-  };
-  Size size() const;
+  ModelSize size() const;
 
  private:
   class Batches;

@@ -46,11 +46,7 @@ class Forest {
   std::span<const ForestTree> trees() const { return trees_; }
   const LabelCentroids& centroids() const { return centroids_; }
 
-  struct Size {
-    std::uint64_t weights = 0;
-    std::uint64_t model_bytes = 0;
-  };
-  Size size() const;
+  ModelSize size() const;
 
  private:
   void find_centroids(const ForestTrainingSet& set);

@@ -92,11 +92,7 @@ class LomTree {
   // The probability that an example with this margin goes right.
   double goes_right(NodeId v, float margin) const { return nodes_[v].side.probability(margin); }
 
-  struct Size {
-    std::uint64_t weights = 0;
-    std::uint64_t model_bytes = 0;  // weights, state and histograms
-  };
-  Size size() const;
+  ModelSize size() const;
 
  private:
   std::uint64_t inner_nodes() const { return (nodes_.size() - 1) / 2; }  // t

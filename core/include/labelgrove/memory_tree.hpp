@@ -135,12 +135,7 @@ class MemoryTree {
   // The labels seen, most frequent first: their total weight, negated, and the label.
   const std::set<std::pair<double, LabelId>>& by_frequency() const { return by_frequency_; }
 
-  struct Size {
-    std::uint64_t weights = 0;
-    std::uint64_t model_bytes = 0;   // weights, state and the tree
-    std::uint64_t memory_bytes = 0;  // remembered examples
-  };
-  Size size() const;
+  ModelSize size() const;
 
  private:
   struct Place {

@@ -65,7 +65,7 @@ class OnlineGrove {
   const LabelTree& tree() const { return first().tree(); }
   std::span<const NodeBlock* const> blocks() const { return first().blocks(); }
   // Summed over all trees.
-  OnlinePlt::Size size() const;
+  ModelSize size() const;
 
  private:
   using Examples = std::function<OnlinePlt::Example(std::size_t)>;

@@ -114,12 +114,7 @@ class OnlinePlt {
   }
   const RowBlock* block(NodeId v) const;
 
-  struct Size {
-    std::uint64_t weights = 0;       // in blocks, including auxiliary classifiers
-    std::uint64_t model_bytes = 0;   // rows, keys, tables, structure
-    std::uint64_t memory_bytes = 0;  // remembered examples
-  };
-  Size size() const;
+  ModelSize size() const;
 
  private:
   OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, const TreeOutline& outline, bool borrow,
