@@ -9,12 +9,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdint>
 #include <exception>
 #include <initializer_list>
 #include <memory>
 #include <span>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -49,6 +49,13 @@ template <typename Work>
 auto without_gil(Work&& work) {
   const WithoutGil released;
   return work();
+}
+
+// Sets an option to the dict's entry of this name: a number, a bool, or the number of an enumeration's value.
+template <typename T>
+void take_option(const nb::dict& given, const char* name, T& option) {
+  if constexpr (std::is_enum_v<T>) option = static_cast<T>(nb::cast<std::underlying_type_t<T>>(given[name]));
+  else option = nb::cast<T>(given[name]);
 }
 
 template <typename T>

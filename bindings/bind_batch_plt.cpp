@@ -21,18 +21,17 @@ namespace labelgrove::bindings {
 namespace {
 
 TrainingOptions training_options_from(const nb::dict& given) {
-  const auto real = [&](const char* name) { return static_cast<float>(nb::cast<double>(given[name])); };
   TrainingOptions options;
-  options.solver.loss = static_cast<BatchLoss>(nb::cast<std::uint64_t>(given["loss"]));
-  options.solver.cost = real("cost");
-  options.solver.plenty = real("plenty");
-  options.solver.bias = real("bias");
-  options.solver.tolerance = real("tolerance");
-  options.solver.max_passes = nb::cast<std::uint32_t>(given["max_passes"]);
-  options.solver.seed = nb::cast<std::uint64_t>(given["seed"]);
-  options.link = static_cast<Link>(nb::cast<std::uint64_t>(given["link"]));
-  if (options.link == Link::calibrated) options.solver.held_out = real("held_out");
-  options.weight_threshold = real("weight_threshold");
+  take_option(given, "loss", options.solver.loss);
+  take_option(given, "cost", options.solver.cost);
+  take_option(given, "plenty", options.solver.plenty);
+  take_option(given, "bias", options.solver.bias);
+  take_option(given, "tolerance", options.solver.tolerance);
+  take_option(given, "max_passes", options.solver.max_passes);
+  take_option(given, "seed", options.solver.seed);
+  take_option(given, "link", options.link);
+  if (options.link == Link::calibrated) take_option(given, "held_out", options.solver.held_out);
+  take_option(given, "weight_threshold", options.weight_threshold);
   return options;
 }
 

@@ -21,19 +21,17 @@ using Model = Held<EmbeddingPlt>;
 
 EmbeddingOptions options_from(const nb::dict& given) {
   EmbeddingOptions options;
-  const auto integer = [&](const char* name) { return nb::cast<std::uint64_t>(given[name]); };
-  const auto real = [&](const char* name) { return nb::cast<double>(given[name]); };
-  options.learner.kind = static_cast<LearnerKind>(integer("learner"));
-  options.learner.rate = static_cast<float>(real("rate"));
-  options.learner.epsilon = static_cast<float>(real("epsilon"));
-  options.dimension = static_cast<std::uint32_t>(integer("dimension"));
-  options.softmax = nb::cast<bool>(given["softmax"]);
-  options.alpha = real("alpha");
-  options.arity = static_cast<std::uint32_t>(integer("arity"));
-  options.max_leaves = static_cast<std::uint32_t>(integer("max_leaves"));
-  options.seed = integer("seed");
-  options.replay = static_cast<std::uint32_t>(integer("replay"));
-  options.replay_memory = integer("replay_memory");
+  take_option(given, "learner", options.learner.kind);
+  take_option(given, "rate", options.learner.rate);
+  take_option(given, "epsilon", options.learner.epsilon);
+  take_option(given, "dimension", options.dimension);
+  take_option(given, "softmax", options.softmax);
+  take_option(given, "alpha", options.alpha);
+  take_option(given, "arity", options.arity);
+  take_option(given, "max_leaves", options.max_leaves);
+  take_option(given, "seed", options.seed);
+  take_option(given, "replay", options.replay);
+  take_option(given, "replay_memory", options.replay_memory);
   return options;
 }
 

@@ -21,40 +21,39 @@ using Model = Held<Forest>;
 
 ForestOptions options_from(const nb::dict& given) {
   ForestOptions options;
-  const auto integer = [&](const char* name) { return nb::cast<std::uint64_t>(given[name]); };
-  const auto real = [&](const char* name) { return nb::cast<double>(given[name]); };
-  options.trees = static_cast<std::uint32_t>(integer("trees"));
-  options.normalize = nb::cast<bool>(given["normalize"]);
-  options.seed = integer("seed");
+  take_option(given, "trees", options.trees);
+  take_option(given, "normalize", options.normalize);
+  take_option(given, "seed", options.seed);
   if (given.contains("max_rounds")) {  // FastXML
     FastxmlOptions fastxml;
-    fastxml.cost = real("cost");
-    fastxml.gain_cost = real("gain_cost");
-    fastxml.bias = static_cast<float>(real("bias"));
-    fastxml.tolerance = real("tolerance");
-    fastxml.max_rounds = static_cast<std::uint32_t>(integer("max_rounds"));
+    take_option(given, "cost", fastxml.cost);
+    take_option(given, "gain_cost", fastxml.gain_cost);
+    take_option(given, "bias", fastxml.bias);
+    take_option(given, "tolerance", fastxml.tolerance);
+    take_option(given, "max_rounds", fastxml.max_rounds);
     options.growth = fastxml;
     options.children = 2;
-    options.min_examples = static_cast<std::uint32_t>(integer("max_leaf")) + 1;
+    options.min_examples = nb::cast<std::uint32_t>(given["max_leaf"]) + 1;
     return options;
   }
   LdsmOptions ldsm;
-  ldsm.epochs = static_cast<std::uint32_t>(integer("epochs"));
-  ldsm.min_count = static_cast<std::uint32_t>(integer("min_count"));
-  ldsm.objective = {real("lambda1"), real("lambda2")};
-  ldsm.learner.kind = static_cast<LearnerKind>(integer("learner"));
-  ldsm.learner.rate = static_cast<float>(real("rate"));
+  take_option(given, "epochs", ldsm.epochs);
+  take_option(given, "min_count", ldsm.min_count);
+  take_option(given, "lambda1", ldsm.objective.lambda1);
+  take_option(given, "lambda2", ldsm.objective.lambda2);
+  take_option(given, "learner", ldsm.learner.kind);
+  take_option(given, "rate", ldsm.learner.rate);
   ldsm.learner.epsilon = 1e-8F;
   ldsm.learner.loss = Loss::squared;
-  ldsm.learner.spread = static_cast<float>(real("spread"));
-  ldsm.shuffle = nb::cast<bool>(given["shuffle"]);
+  take_option(given, "spread", ldsm.learner.spread);
+  take_option(given, "shuffle", ldsm.shuffle);
   options.growth = ldsm;
-  options.children = static_cast<std::uint32_t>(integer("arity"));
-  options.max_nodes = static_cast<std::uint32_t>(integer("max_nodes"));
-  options.min_examples = static_cast<std::uint32_t>(integer("min_examples"));
-  options.share = static_cast<LeafShare>(integer("share"));
-  options.tail_weight = real("tail_weight");
-  options.tail_gamma = real("tail_gamma");
+  take_option(given, "arity", options.children);
+  take_option(given, "max_nodes", options.max_nodes);
+  take_option(given, "min_examples", options.min_examples);
+  take_option(given, "share", options.share);
+  take_option(given, "tail_weight", options.tail_weight);
+  take_option(given, "tail_gamma", options.tail_gamma);
   return options;
 }
 

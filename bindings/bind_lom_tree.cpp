@@ -16,19 +16,17 @@ using Model = Held<LomTree>;
 
 LomTreeOptions options_from(const nb::dict& given) {
   LomTreeOptions options;
-  const auto integer = [&](const char* name) { return nb::cast<std::uint64_t>(given[name]); };
-  const auto real = [&](const char* name) { return static_cast<float>(nb::cast<double>(given[name])); };
-  options.learner.kind = static_cast<LearnerKind>(integer("learner"));
-  options.learner.loss = static_cast<Loss>(integer("loss"));
-  options.learner.rate = real("rate");
-  options.learner.epsilon = real("epsilon");
-  options.learner.r = real("r");
-  options.max_nodes = integer("max_nodes");
-  options.nodes_per_class = static_cast<std::uint32_t>(integer("nodes_per_class"));
-  options.max_bytes = integer("max_bytes");
-  options.swap_resistance = integer("swap_resistance");
-  options.leaves = static_cast<std::uint32_t>(integer("leaves"));
-  options.normalize = nb::cast<bool>(given["normalize"]);
+  take_option(given, "learner", options.learner.kind);
+  take_option(given, "loss", options.learner.loss);
+  take_option(given, "rate", options.learner.rate);
+  take_option(given, "epsilon", options.learner.epsilon);
+  take_option(given, "r", options.learner.r);
+  take_option(given, "max_nodes", options.max_nodes);
+  take_option(given, "nodes_per_class", options.nodes_per_class);
+  take_option(given, "max_bytes", options.max_bytes);
+  take_option(given, "swap_resistance", options.swap_resistance);
+  take_option(given, "leaves", options.leaves);
+  take_option(given, "normalize", options.normalize);
   return options;
 }
 

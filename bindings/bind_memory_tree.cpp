@@ -14,18 +14,16 @@ using Model = Held<MemoryTree>;
 
 MemoryTreeOptions options_from(const nb::dict& given) {
   MemoryTreeOptions options;
-  const auto integer = [&](const char* name) { return nb::cast<std::uint64_t>(given[name]); };
-  const auto real = [&](const char* name) { return static_cast<float>(nb::cast<double>(given[name])); };
-  options.learner.r = real("r");
-  options.alpha = real("alpha");
-  options.leaf_multiplier = static_cast<std::uint32_t>(integer("leaf_multiplier"));
-  options.reroutes = static_cast<std::uint32_t>(integer("reroutes"));
-  options.max_examples = integer("max_examples");
-  options.max_bytes = integer("max_bytes");
-  options.leaves = static_cast<std::uint32_t>(integer("leaves"));
-  options.classifiers = nb::cast<bool>(given["classifiers"]);
-  options.normalize = nb::cast<bool>(given["normalize"]);
-  options.seed = integer("seed");
+  take_option(given, "r", options.learner.r);
+  take_option(given, "alpha", options.alpha);
+  take_option(given, "leaf_multiplier", options.leaf_multiplier);
+  take_option(given, "reroutes", options.reroutes);
+  take_option(given, "max_examples", options.max_examples);
+  take_option(given, "max_bytes", options.max_bytes);
+  take_option(given, "leaves", options.leaves);
+  take_option(given, "classifiers", options.classifiers);
+  take_option(given, "normalize", options.normalize);
+  take_option(given, "seed", options.seed);
   return options;
 }
 

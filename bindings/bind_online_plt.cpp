@@ -24,28 +24,28 @@ using Model = Held<OnlineGrove>;
 
 OnlineGroveOptions options_from(const nb::dict& given) {
   OnlineGroveOptions options;
-  const auto integer = [&](const char* name) { return nb::cast<std::uint64_t>(given[name]); };
-  const auto real = [&](const char* name) { return nb::cast<double>(given[name]); };
-  options.learner.kind = static_cast<LearnerKind>(integer("learner"));
-  options.learner.rate = static_cast<float>(real("rate"));
-  options.learner.epsilon = static_cast<float>(real("epsilon"));
-  options.learner.l2 = static_cast<float>(real("l2"));
-  options.learner.r = static_cast<float>(real("r"));
-  options.policy = static_cast<Policy>(integer("policy"));
-  options.alpha = real("alpha");
-  options.arity = static_cast<std::uint32_t>(integer("arity"));
-  options.max_leaves = static_cast<std::uint32_t>(integer("max_leaves"));
-  options.first_leaves = static_cast<std::uint32_t>(integer("first_leaves"));
-  options.replay = static_cast<std::uint32_t>(integer("replay"));
-  options.replay_most = static_cast<std::uint32_t>(integer("replay_most"));
-  options.replay_memory = integer("replay_memory");
-  options.max_bytes = integer("max_bytes");
-  options.normalize = nb::cast<bool>(given["normalize"]);
-  options.seed = integer("seed");
-  options.trees = static_cast<std::uint32_t>(integer("n_trees"));
-  if (real("ofo_b") > 0.0) {
-    options.ofo = OfoOptions{real("ofo_a"), real("ofo_b"), static_cast<std::uint32_t>(integer("ofo_every"))};
-  }
+  take_option(given, "learner", options.learner.kind);
+  take_option(given, "rate", options.learner.rate);
+  take_option(given, "epsilon", options.learner.epsilon);
+  take_option(given, "l2", options.learner.l2);
+  take_option(given, "r", options.learner.r);
+  take_option(given, "policy", options.policy);
+  take_option(given, "alpha", options.alpha);
+  take_option(given, "arity", options.arity);
+  take_option(given, "max_leaves", options.max_leaves);
+  take_option(given, "first_leaves", options.first_leaves);
+  take_option(given, "replay", options.replay);
+  take_option(given, "replay_most", options.replay_most);
+  take_option(given, "replay_memory", options.replay_memory);
+  take_option(given, "max_bytes", options.max_bytes);
+  take_option(given, "normalize", options.normalize);
+  take_option(given, "seed", options.seed);
+  take_option(given, "n_trees", options.trees);
+  OfoOptions ofo;
+  take_option(given, "ofo_a", ofo.a);
+  take_option(given, "ofo_b", ofo.b);
+  take_option(given, "ofo_every", ofo.every);
+  if (ofo.b > 0.0) options.ofo = ofo;
   return options;
 }
 

@@ -51,21 +51,18 @@ class Texts {
 
 TextOptions options_from(const nb::dict& given) {
   TextOptions options;
-  const auto take = [&](const char* name, auto& value) {
-    value = nb::cast<std::remove_reference_t<decltype(value)>>(given[name]);
-  };
-  take("shortest_run", options.shortest_run);
-  take("longest_run", options.longest_run);
-  take("shortest_piece", options.shortest_piece);
-  take("longest_piece", options.longest_piece);
-  take("beginnings", options.beginnings);
-  take("piece_weight", options.piece_weight);
-  take("most_features", options.most_features);
-  take("columns", options.columns);
-  take("least_documents", options.least_documents);
-  take("first_documents", options.first_documents);
-  take("rare_count_more", options.rare_count_more);
-  take("fold_accents", options.fold_accents);
+  take_option(given, "shortest_run", options.shortest_run);
+  take_option(given, "longest_run", options.longest_run);
+  take_option(given, "shortest_piece", options.shortest_piece);
+  take_option(given, "longest_piece", options.longest_piece);
+  take_option(given, "beginnings", options.beginnings);
+  take_option(given, "piece_weight", options.piece_weight);
+  take_option(given, "most_features", options.most_features);
+  take_option(given, "columns", options.columns);
+  take_option(given, "least_documents", options.least_documents);
+  take_option(given, "first_documents", options.first_documents);
+  take_option(given, "rare_count_more", options.rare_count_more);
+  take_option(given, "fold_accents", options.fold_accents);
   return options;
 }
 

@@ -12,11 +12,11 @@ namespace {
 
 ClusteringOptions options_from(const nb::dict& given) {
   ClusteringOptions options;
-  options.arity = nb::cast<std::uint32_t>(given["arity"]);
-  options.max_leaf_size = nb::cast<std::uint32_t>(given["max_leaf_size"]);
-  options.tolerance = nb::cast<double>(given["tolerance"]);
-  options.max_iterations = nb::cast<std::uint32_t>(given["max_iterations"]);
-  options.seed = nb::cast<std::uint64_t>(given["seed"]);
+  take_option(given, "arity", options.arity);
+  take_option(given, "max_leaf_size", options.max_leaf_size);
+  take_option(given, "tolerance", options.tolerance);
+  take_option(given, "max_iterations", options.max_iterations);
+  take_option(given, "seed", options.seed);
   if (options.arity < 2 || options.max_leaf_size < 1)
     throw std::invalid_argument("arity or max_leaf_size is too small");
   return options;
@@ -29,9 +29,9 @@ Interpolation interpolation_from(const nb::dict& given, const In<double>& freque
       (!interpolation.frequencies.empty() && interpolation.frequencies.size() != labels)) {
     throw std::invalid_argument("expected a frequency for each label");
   }
-  interpolation.lambda = nb::cast<double>(given["lambda"]);
-  interpolation.smoothing = nb::cast<double>(given["smoothing"]);
-  interpolation.weighted_intermediate = nb::cast<bool>(given["weighted_intermediate"]);
+  take_option(given, "lambda", interpolation.lambda);
+  take_option(given, "smoothing", interpolation.smoothing);
+  take_option(given, "weighted_intermediate", interpolation.weighted_intermediate);
   return interpolation;
 }
 
