@@ -65,16 +65,17 @@ std::shared_ptr<const Calibration> read_calibration(const ArrayReader& saved) {
 }
 
 // The total size of one of the blocks' arrays.
-template <typename Array>
-std::size_t total(std::span<const CompactedBlock> blocks, Array&& array) {
+template <typename T>
+std::size_t total(std::span<const CompactedBlock> blocks, std::vector<T> CompactedBlock::* array) {
   std::size_t size = 0;
-  for (const CompactedBlock& block : blocks) size += array(block).size();
+  for (const CompactedBlock& block : blocks) size += (block.*array).size();
   return size;
 }
-template <typename Array>
-void join(std::span<const CompactedBlock> blocks, Array&& array, auto&& to) {
+
+template <typename T>
+void join(std::span<const CompactedBlock> blocks, std::vector<T> CompactedBlock::* array, std::span<T> to) {
   auto next = to.begin();
-  for (const CompactedBlock& block : blocks) next = std::ranges::copy(array(block), next).out;
+  for (const CompactedBlock& block : blocks) next = std::ranges::copy(block.*array, next).out;
 }
 
 }  // namespace
@@ -101,23 +102,19 @@ void write_blocks(std::span<const CompactedBlock> blocks, ArrayWriter& out) {
     multipliers[i] = blocks[i].multiplier;
     row_bytes[i] = static_cast<std::uint32_t>(blocks[i].rows.size());
   }
-  const auto offsets = [](const CompactedBlock& block) { return std::span(block.offsets); };
-  const auto bias = [](const CompactedBlock& block) { return std::span(block.bias); };
-  const auto scale = [](const CompactedBlock& block) { return std::span(block.scale); };
-  const auto rows = [](const CompactedBlock& block) { return std::span(block.rows); };
-  const auto index = [](const CompactedBlock& block) { return std::span(block.index); };
-  auto next = out.u32("index.pair", 2 * total(blocks, index)).begin();
+  using Block = CompactedBlock;
+  auto next = out.u32("index.pair", 2 * total(blocks, &Block::index)).begin();
   for (const CompactedBlock& block : blocks) {
     for (const CompactRows::Pair& pair : block.index) {
       *next++ = pair.first;
       *next++ = pair.second;
     }
   }
-  join(blocks, offsets, out.u32("index.offset", total(blocks, offsets)));
-  join(blocks, bias, out.f32("weights.bias", total(blocks, bias)));
-  join(blocks, scale, out.f32("weights.scale", total(blocks, scale)));
-  auto all_rows = out.bytes("weights.row", total(blocks, rows) + kBytesBehind);
-  join(blocks, rows, all_rows);
+  join(blocks, &Block::offsets, out.u32("index.offset", total(blocks, &Block::offsets)));
+  join(blocks, &Block::bias, out.f32("weights.bias", total(blocks, &Block::bias)));
+  join(blocks, &Block::scale, out.f32("weights.scale", total(blocks, &Block::scale)));
+  auto all_rows = out.bytes("weights.row", total(blocks, &Block::rows) + kBytesBehind);
+  join(blocks, &Block::rows, all_rows);
   std::ranges::fill(all_rows.last(kBytesBehind), std::uint8_t{0});
   const auto calibrated = std::ranges::find_if(blocks, [](const auto& block) { return block.calibration != nullptr; });
   if (calibrated != blocks.end()) write_margins(calibrated->calibration.get(), out);

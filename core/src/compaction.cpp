@@ -112,15 +112,13 @@ std::vector<KeptRow> kept_rows(const SparseBlock& block, const Compaction& how, 
 std::uint64_t bitmap_pairs(FeatureId largest) { return largest / 32 + std::uint64_t{1}; }
 std::uint64_t table_homes(std::uint64_t features) { return features + features / 4 + 1; }
 
-bool bitmap_is_smaller(std::uint64_t features, FeatureId largest) {
-  return features == 0 || sizeof(CompactRows::Pair) * bitmap_pairs(largest) + sizeof(std::uint32_t) * features <=
-                              sizeof(CompactRows::Pair) * (table_homes(features) + kPlacesBehind);
+std::uint64_t bitmap_bytes(std::uint64_t features, FeatureId largest) {
+  if (features == 0) return 0;
+  return sizeof(CompactRows::Pair) * bitmap_pairs(largest) + sizeof(std::uint32_t) * features;
 }
 
-std::uint64_t index_bytes(std::uint64_t features, FeatureId largest) {
-  if (features == 0) return 0;
-  if (!bitmap_is_smaller(features, largest)) return sizeof(CompactRows::Pair) * (table_homes(features) + kPlacesBehind);
-  return sizeof(CompactRows::Pair) * bitmap_pairs(largest) + sizeof(std::uint32_t) * features;
+std::uint64_t table_bytes(std::uint64_t features) {
+  return sizeof(CompactRows::Pair) * (table_homes(features) + kPlacesBehind);
 }
 
 // Little-endian.
@@ -175,7 +173,7 @@ std::vector<std::uint32_t> start_index(std::vector<KeptRow>& kept, CompactedBloc
   std::vector<std::uint32_t> places;
   const auto by_feature = [](const KeptRow& row) { return row.feature; };
   const FeatureId largest = kept.empty() ? 0 : std::ranges::max(kept, {}, by_feature).feature;
-  if (bitmap_is_smaller(kept.size(), largest)) {
+  if (bitmap_bytes(kept.size(), largest) <= table_bytes(kept.size())) {
     std::ranges::sort(kept, {}, by_feature);
     block.index.resize(kept.empty() ? 0 : bitmap_pairs(largest));
     return places;
@@ -260,7 +258,7 @@ std::uint64_t compacted_bytes(const SparseBlock& block, const Compaction& how) {
     largest = std::max(largest, row.feature);
     bytes += row.size.bytes;
   }
-  return bytes + index_bytes(kept.size(), largest);
+  return bytes + std::min(bitmap_bytes(kept.size(), largest), table_bytes(kept.size()));
 }
 
 std::uint16_t to_half(float value) {
