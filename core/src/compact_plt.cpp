@@ -164,25 +164,25 @@ CompactPlt::CompactPlt(bool normalize, const ArrayReader& saved) : normalize_(no
           "array 'counters' must hold the number of labels, the number of examples and the type of weights");
   examples_seen_ = counters[1];
   type_ = static_cast<WeightType>(counters[2]);
-  arrays_ = {saved.bytes("block.link"),  saved.f32("block.scale"),      saved.u32("block.features"),
-             saved.u32("block.pairs"),   saved.u32("block.multiplier"), saved.u32("block.bytes"),
-             saved.u32("index.pair"),    saved.u32("index.offset"),     saved.f32("weights.bias"),
-             saved.f32("weights.scale"), saved.bytes("weights.row")};
+  Pieces<std::uint8_t> links(saved, "block.link");
+  Pieces<float> link_scales(saved, "block.scale");
+  Pieces<std::uint32_t> features(saved, "block.features");
+  Pieces<std::uint32_t> pairs(saved, "block.pairs");
+  Pieces<std::uint32_t> multipliers(saved, "block.multiplier");
+  Pieces<std::uint32_t> row_bytes(saved, "block.bytes");
+  Pieces<std::uint32_t> index(saved, "index.pair");
+  Pieces<std::uint32_t> offsets(saved, "index.offset");
+  Pieces<float> biases(saved, "weights.bias");
+  Pieces<float> scales(saved, "weights.scale");
+  Pieces<std::uint8_t> rows(saved, "weights.row");
+  const auto keep = [this](const auto&... pieces) { (arrays_.emplace_back(pieces.name(), pieces.all()), ...); };
+  keep(links, link_scales, features, pairs, multipliers, row_bytes, index, offsets, biases, scales, rows);
+  weight_bytes_ = index.all().size_bytes() + offsets.all().size_bytes() + biases.all().size_bytes() +
+                  scales.all().size_bytes() + rows.all().size_bytes();
   calibration_ = read_calibration(saved);
-  require(all_finite(arrays_.link_scales) && all_within(arrays_.biases, kLargestWeight) &&
-              all_within(arrays_.scales, kLargestWeight / 127.0F),  // int8 holds -127 to 127
+  require(all_finite(link_scales.all()) && all_within(biases.all(), kLargestWeight) &&
+              all_within(scales.all(), kLargestWeight / 127.0F),  // int8 holds -127 to 127
           "arrays 'block.scale', 'weights.bias' and 'weights.scale' must hold finite numbers within range");
-  Pieces links("block.link", arrays_.links);
-  Pieces link_scales("block.scale", arrays_.link_scales);
-  Pieces features("block.features", arrays_.features);
-  Pieces pairs("block.pairs", arrays_.pairs);
-  Pieces multipliers("block.multiplier", arrays_.multipliers);
-  Pieces row_bytes("block.bytes", arrays_.row_bytes);
-  Pieces index("index.pair", arrays_.index);
-  Pieces offsets("index.offset", arrays_.offsets);
-  Pieces biases("weights.bias", arrays_.biases);
-  Pieces scales("weights.scale", arrays_.scales);
-  Pieces rows("weights.row", arrays_.rows);
   Reading reading(saved);
   const auto block = [&](std::uint32_t columns, const std::string& where) {
     const std::uint8_t link = links.one();
@@ -236,18 +236,7 @@ void CompactPlt::save(ArrayWriter& out) const {
   std::vector<const LabelTree*> label_trees;
   for (const CompactTree& one : trees_) label_trees.push_back(&one.tree());
   write_trees(label_trees, examples_seen_, type_, out);
-  const Arrays& a = arrays_;
-  out.lend("block.link", a.links);
-  out.lend("block.scale", a.link_scales);
-  out.lend("block.features", a.features);
-  out.lend("block.pairs", a.pairs);
-  out.lend("block.multiplier", a.multipliers);
-  out.lend("block.bytes", a.row_bytes);
-  out.lend("index.pair", a.index);
-  out.lend("index.offset", a.offsets);
-  out.lend("weights.bias", a.biases);
-  out.lend("weights.scale", a.scales);
-  out.lend("weights.row", a.rows);
+  for (const auto& [name, array] : arrays_) out.lend(name, array);
   write_margins(calibration_.get(), out);
 }
 
@@ -260,9 +249,7 @@ void CompactPlt::remove_labels(std::span<const LabelId> labels) {
 
 ModelSize CompactPlt::size() const {
   ModelSize size;
-  const Arrays& a = arrays_;
-  size.model_bytes = a.rows.size() + sizeof(std::uint32_t) * (a.index.size() + a.offsets.size()) +
-                     sizeof(float) * (a.biases.size() + a.scales.size());
+  size.model_bytes = weight_bytes_;
   for (const CompactTree& one : trees_) {
     for (NodeId v = 0; v < one.tree().size(); ++v) {
       size.model_bytes += sizeof(TreeNode) + one.tree()[v].children.bytes() + 2 * sizeof(void*);

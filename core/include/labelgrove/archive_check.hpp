@@ -75,6 +75,8 @@ class Pieces {
   // The array of this name; an empty one unless it `is_needed`.
   Pieces(const ArrayReader& saved, const std::string& name, bool is_needed = true)
       : Pieces(name, is_needed ? saved.array<T>(name) : std::span<const T>()) {}
+  const std::string& name() const { return name_; }
+  std::span<const T> all() const { return all_; }
   std::span<const T> take(std::uint64_t n) {
     require(n <= all_.size() - at_, "array '", name_, "' is too short");
     const auto piece = all_.subspan(at_, static_cast<std::size_t>(n));

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "labelgrove/archive.hpp"
@@ -67,6 +69,7 @@ class CompactPlt {
   std::span<const NodeBlock* const> blocks() const { return trees_.front().blocks(); }
   std::span<const CompactTree> trees() const { return trees_; }
   std::uint64_t examples_seen() const { return examples_seen_; }
+  bool can_learn() const { return false; }
   bool usable() const { return true; }
   // Throws std::invalid_argument, and removes none, if one has no leaf or is given twice.
   void remove_labels(std::span<const LabelId> labels);
@@ -74,23 +77,11 @@ class CompactPlt {
   ModelSize size() const;
 
  private:
-  struct Arrays {
-    std::span<const std::uint8_t> links;
-    std::span<const float> link_scales;
-    std::span<const std::uint32_t> features;
-    std::span<const std::uint32_t> pairs;
-    std::span<const std::uint32_t> multipliers;
-    std::span<const std::uint32_t> row_bytes;
-    std::span<const std::uint32_t> index;
-    std::span<const std::uint32_t> offsets;
-    std::span<const float> biases;
-    std::span<const float> scales;
-    std::span<const std::uint8_t> rows;
-  };
   bool normalize_;
   WeightType type_ = WeightType::float32;
   std::uint64_t examples_seen_ = 0;
-  Arrays arrays_;
+  std::vector<std::pair<std::string, ArrayWriter::Lent>> arrays_;  // of the blocks, by name
+  std::uint64_t weight_bytes_ = 0;                                 // of all rows, their index, biases and scales
   std::shared_ptr<const Calibration> calibration_;
   std::vector<CompactTree> trees_;
 };
