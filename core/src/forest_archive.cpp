@@ -9,6 +9,14 @@
 namespace labelgrove {
 namespace {
 
+// Calls visit(node) for the nodes of all trees, in order.
+template <typename Trees, typename Visit>
+void for_each_node(Trees& trees, Visit&& visit) {
+  for (auto& tree : trees) {
+    for (auto& node : tree.nodes) visit(node);
+  }
+}
+
 bool in_unit_range(float value) { return value >= 0.0F && value <= 1.0F; }
 
 // Every node except the root must be the child of exactly one earlier node.
@@ -42,24 +50,20 @@ void Forest::save(ArrayWriter& out, bool for_prediction) const {
   std::size_t inner = 0;
   std::size_t features = 0;
   std::size_t weights = 0;
-  for (const ForestTree& tree : trees_) {
-    nodes += tree.nodes.size();
-    entries += tree.labels.size();
-    for (const ForestTree::Node& node : tree.nodes) {
-      if (node.is_leaf()) continue;
-      ++inner;
-      features += node.planes->features().size();
-      weights += node.planes->weights().size();
-    }
-  }
+  for_each_node(trees_, [&](const ForestTree::Node& node) {
+    ++nodes;
+    entries += node.end - node.begin;
+    if (node.is_leaf()) return;
+    ++inner;
+    features += node.planes->features().size();
+    weights += node.planes->weights().size();
+  });
   auto leaf_sizes = out.u32("node.labels", nodes).begin();
   auto block_sizes = out.u32("block.features", inner).begin();
-  for (const ForestTree& tree : trees_) {
-    for (const ForestTree::Node& node : tree.nodes) {
-      *leaf_sizes++ = static_cast<std::uint32_t>(node.end - node.begin);
-      if (!node.is_leaf()) *block_sizes++ = static_cast<std::uint32_t>(node.planes->features().size());
-    }
-  }
+  for_each_node(trees_, [&](const ForestTree::Node& node) {
+    *leaf_sizes++ = static_cast<std::uint32_t>(node.end - node.begin);
+    if (!node.is_leaf()) *block_sizes++ = static_cast<std::uint32_t>(node.planes->features().size());
+  });
   const auto by_tree = [this]<typename T>(std::vector<T> ForestTree::* part) {
     return one_by_one<T>(trees_.size(), [this, part](std::size_t tree, std::vector<T>& to) {
       const std::vector<T>& more = trees_[tree].*part;
@@ -100,31 +104,26 @@ void Forest::save_structure(ArrayWriter& out) const {
 void Forest::save_statistics(ArrayWriter& out) const {
   std::size_t nodes = 0;
   std::size_t inner = 0;
-  for (const ForestTree& tree : trees_) {
-    nodes += tree.nodes.size();
-    inner += static_cast<std::size_t>(
-        std::ranges::count_if(tree.nodes, [](const ForestTree::Node& node) { return !node.is_leaf(); }));
-  }
+  for_each_node(trees_, [&](const ForestTree::Node& node) {
+    ++nodes;
+    inner += node.is_leaf() ? 0 : 1;
+  });
   auto examples = out.u32("node.examples", nodes).begin();
   auto objective = out.f32("split.objective", inner).begin();
-  for (const ForestTree& tree : trees_) {
-    for (const ForestTree::Node& node : tree.nodes) {
-      *examples++ = node.examples;
-      if (!node.is_leaf()) *objective++ = node.split.objective;
-    }
-  }
+  for_each_node(trees_, [&](const ForestTree::Node& node) {
+    *examples++ = node.examples;
+    if (!node.is_leaf()) *objective++ = node.split.objective;
+  });
   if (options_.ldsm() == nullptr) return;
   auto course = out.f32("split.course", inner * options_.ldsm()->epochs).begin();
   auto balance = out.f32("split.balance", inner).begin();
   auto purity = out.f32("split.purity", inner).begin();
-  for (const ForestTree& tree : trees_) {
-    for (const ForestTree::Node& node : tree.nodes) {
-      if (node.is_leaf()) continue;
-      course = std::ranges::copy(node.split.course, course).out;
-      *balance++ = node.split.balance;
-      *purity++ = node.split.purity;
-    }
-  }
+  for_each_node(trees_, [&](const ForestTree::Node& node) {
+    if (node.is_leaf()) return;
+    course = std::ranges::copy(node.split.course, course).out;
+    *balance++ = node.split.balance;
+    *purity++ = node.split.purity;
+  });
 }
 
 Forest::Forest(const ForestOptions& options, const ArrayReader& saved, bool borrow, bool check_only)
@@ -195,24 +194,20 @@ Forest::Forest(const ForestOptions& options, const ArrayReader& saved, bool borr
 void Forest::load_statistics(const ArrayReader& saved) {
   Pieces<std::uint32_t> examples(saved, "node.examples");
   Pieces<float> objective(saved, "split.objective");
-  for (ForestTree& tree : trees_) {
-    for (ForestTree::Node& node : tree.nodes) {
-      node.examples = examples.one();
-      if (!node.is_leaf()) node.split.objective = objective.one();
-    }
-  }
+  for_each_node(trees_, [&](ForestTree::Node& node) {
+    node.examples = examples.one();
+    if (!node.is_leaf()) node.split.objective = objective.one();
+  });
   finish_all(examples, objective);
   if (options_.ldsm() == nullptr) return;
   Pieces<float> course(saved, "split.course");
   Pieces<float> balance(saved, "split.balance");
   Pieces<float> purity(saved, "split.purity");
-  for (ForestTree& tree : trees_) {
-    for (ForestTree::Node& node : tree.nodes) {
-      if (node.is_leaf()) continue;
-      const auto values = course.take(options_.ldsm()->epochs);
-      node.split = {node.split.objective, {values.begin(), values.end()}, balance.one(), purity.one()};
-    }
-  }
+  for_each_node(trees_, [&](ForestTree::Node& node) {
+    if (node.is_leaf()) return;
+    const auto values = course.take(options_.ldsm()->epochs);
+    node.split = {node.split.objective, {values.begin(), values.end()}, balance.one(), purity.one()};
+  });
   finish_all(course, balance, purity);
 }
 
