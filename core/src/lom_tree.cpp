@@ -186,10 +186,6 @@ NodeId LomTree::train(Node& node, const Features& x, float weight, ClassCount& s
 
 // --- the learnt model ------------------------------------------------------------------------------------------------
 
-float LomTree::margin(NodeId v, const Features& x, Workspace& work) const {
-  return nodes_[v].regressor.margin(x, work);
-}
-
 ModelSize LomTree::size() const {
   ModelSize size;
   for (const Node& node : nodes_) {

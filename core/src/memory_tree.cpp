@@ -166,12 +166,12 @@ void MemoryTree::learn(const Features& given, std::span<const LabelId> labels, f
   if (forgotten != kNone) examples_.release(forgotten);
   if (forgotten != example) {
     places_.resize(remembered_.size());
-    insert(static_cast<std::uint32_t>(entry), kRoot);
+    insert(static_cast<std::uint32_t>(entry));
   }
   for (std::uint32_t r = 0; r < options_.reroutes; ++r) {
     const auto again = static_cast<std::uint32_t>(remembered_.pick(options_.seed, r));
     take_out(again);
-    insert(again, kRoot);
+    insert(again);
   }
   if (budget_.bounded()) budget_.gives_back(remembered - count_memory());
   usable_ = true;
@@ -252,8 +252,8 @@ void MemoryTree::learn_classifiers(NodeId leaf, const Features& x, std::span<con
 }
 
 // Insert. If routers cannot separate a leaf's examples, splitting is tried again when there are twice as many.
-void MemoryTree::insert(std::uint32_t entry, NodeId v) {
-  const NodeId leaf = go_down(entry, v);
+void MemoryTree::insert(std::uint32_t entry) {
+  const NodeId leaf = go_down(entry, kRoot);
   const std::size_t more = nodes_[leaf].entries.size() - 1;
   if (more % capacity() == 0 && std::has_single_bit(more / capacity())) split(leaf);
 }

@@ -277,6 +277,9 @@ void load_blocks(const ArrayReader& saved, const TreeOutline& tree, const Learne
 
 // --- memories --------------------------------------------------------------------------------------------------------
 
+namespace {
+
+// Saves remembered examples in this order.
 void save_examples(ArrayWriter& out, std::shared_ptr<const std::vector<ExampleId>> ids, const ExampleStore& examples) {
   out.u32("example.features", ids->size(),
           by_item<std::uint32_t>(ids, [&examples](ExampleId id, auto& to) { to.push_back(examples.view(id).size); }));
@@ -303,6 +306,7 @@ void save_examples(ArrayWriter& out, std::shared_ptr<const std::vector<ExampleId
   std::ranges::transform(*ids, out.f32("example.weight", ids->size()).begin(), weight_of);
 }
 
+// Calls `take` with each example and its weight, and returns their number.
 std::size_t load_examples(const ArrayReader& saved, const std::function<void(const Features&, float)>& take) {
   Pieces<std::uint32_t> lengths(saved, "example.features");
   const auto dense = saved.bytes("example.dense");
@@ -335,6 +339,8 @@ std::size_t load_examples(const ArrayReader& saved, const std::function<void(con
   finish_all(lengths, features, values);
   return dense.size();
 }
+
+}  // namespace
 
 void save_remembered(ArrayWriter& out, const std::string& prefix, const ReplayMemory& memory,
                      const ExampleStore& examples) {

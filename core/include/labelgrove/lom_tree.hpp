@@ -88,7 +88,7 @@ class LomTree {
   std::span<const Node> nodes() const { return nodes_; }
 
   // The margin of an inner node: the example goes right if it is above 0. REQUIRES: x is scaled.
-  float margin(NodeId v, const Features& x, Workspace& work) const;
+  float margin(NodeId v, const Features& x, Workspace& work) const { return nodes_[v].regressor.margin(x, work); }
   // The probability that an example with this margin goes right.
   double goes_right(NodeId v, float margin) const { return nodes_[v].side.probability(margin); }
 

@@ -159,7 +159,7 @@ class MemoryTree {
   double reward(NodeId v, const Features& x, std::span<const LabelId> labels, float weight);
   void learn_similarity(std::uint32_t entry, double reward, float weight);
   void learn_classifiers(NodeId leaf, const Features& x, std::span<const LabelId> labels, float weight);
-  void insert(std::uint32_t entry, NodeId v);
+  void insert(std::uint32_t entry);
   NodeId go_down(std::uint32_t entry, NodeId v);
   void split(NodeId v);
   void take_out(std::uint32_t entry);

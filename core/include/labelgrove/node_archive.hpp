@@ -44,12 +44,6 @@ using TakeBlock = std::function<std::uint32_t(NodeId, const BlockView&)>;
 void load_blocks(const ArrayReader& saved, const TreeOutline& tree, const LearnerOptions& learner, bool for_prediction,
                  const std::function<bool(NodeId)>& has_theta, const CompactTree* batch, const TakeBlock& take);
 
-// Saves remembered examples in this order.
-void save_examples(ArrayWriter& out, std::shared_ptr<const std::vector<ExampleId>> ids, const ExampleStore& examples);
-// Calls `take` with each example and its weight, and returns their number. Throws std::invalid_argument, naming the
-// first invariant that does not hold.
-std::size_t load_examples(const ArrayReader& saved, const std::function<void(const Features&, float)>& take);
-
 // Save and load the examples that a model remembers, in the order of its memory, with their labels: how many each has in
 // the array "<prefix>.labels", and which in "<prefix>.label". `take` gets each example, its weight and its labels.
 void save_remembered(ArrayWriter& out, const std::string& prefix, const ReplayMemory& memory,
