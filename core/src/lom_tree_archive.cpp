@@ -80,7 +80,7 @@ LomTree::LomTree(const LomTreeOptions& options, const ArrayReader& saved, bool f
   require(counters.size() == 2 && counters[0] < kNone / 2 && counters[1] <= kMostExamples,
           "array 'counters' must hold the number of labels and the number of examples");
   known_ = KnownLabels(saved, counters[0]);
-  nodes_ = saved_routes<Node>(saved);
+  nodes_ = saved_routes<Node>(saved, for_prediction);
   find_heights();
   load_classes(saved);
   if (saved.has("class.weight")) load_weights(saved);
@@ -175,7 +175,6 @@ void LomTree::load_statistics(const ArrayReader& saved) {
   Pieces<std::uint32_t> swaps(saved, "node.swaps");
   Pieces<std::uint64_t> smallest(saved, "node.smallest");
   Pieces<double> scores(saved, "node.score");
-  Pieces<double> curvatures(saved, "node.curvature");
   Pieces<std::uint64_t> trained(saved, "class.trained");
   Pieces<std::uint64_t> right(saved, "class.right");
   Pieces<double> class_scores(saved, "class.score");
@@ -185,8 +184,6 @@ void LomTree::load_statistics(const ArrayReader& saved) {
     node.swaps = swaps.one();
     node.smallest = smallest.one();
     node.score = scores.one();
-    node.side.restore(node.side.slope(), curvatures.one());
-    require(Side::can_be(node.side.slope(), node.side.curvature()), "node ", v, ": the curvature is out of range");
     for (const ClassCount& known : node.classes.all()) {
       ClassCount& count = node.classes.at(known.label);
       const std::uint64_t learnt = trained.one();
@@ -202,7 +199,7 @@ void LomTree::load_statistics(const ArrayReader& saved) {
     require(!node.is_leaf() || (node.smallest >= node.reached && node.smallest <= kMostExamples), "node ", v,
             ": the size of the leaf is out of range");
   }
-  finish_all(swaps, smallest, scores, curvatures, trained, right, class_scores);
+  finish_all(swaps, smallest, scores, trained, right, class_scores);
   for (const Node& node : nodes_) {
     require(node.is_leaf() || node.smallest == std::min(nodes_[node.left].smallest, nodes_[node.right].smallest),
             "the size of a node's smallest leaf does not match its children");

@@ -48,16 +48,7 @@ MemoryTree::MemoryTree(const MemoryTreeOptions& options, const ArrayReader& save
   passed_over_ = counters[1] - counters[2];
   known_ = KnownLabels(saved, counters[0]);
   load_seen(saved, counters[2]);
-  nodes_ = saved_routes<Node>(saved);
-  if (!for_prediction) {
-    Pieces<double> curvatures(saved, "node.curvature");
-    for (NodeId v = 0; v < nodes_.size(); ++v) {
-      Side& side = nodes_[v].side;
-      side.restore(side.slope(), curvatures.one());
-      require(Side::can_be(side.slope(), side.curvature()), "node ", v, ": the curvature is out of range");
-    }
-    curvatures.finish();
-  }
+  nodes_ = saved_routes<Node>(saved, for_prediction);
   if (budget_.bounded()) {
     const auto budget = saved.u64("budget");
     require(budget.size() == 1, "array 'budget' must hold one number");

@@ -238,9 +238,10 @@ void save_routes(ArrayWriter& out, std::span<const Node> nodes) {
   }
 }
 
-// Throws std::invalid_argument unless the nodes form a binary tree with the first one as its root.
+// Loads what save_routes() saved, and unless `for_prediction` the curvatures that go with the slopes. Throws
+// std::invalid_argument unless the nodes form a binary tree with the first one as its root.
 template <typename Node>
-std::vector<Node> saved_routes(const ArrayReader& saved) {
+std::vector<Node> saved_routes(const ArrayReader& saved, bool for_prediction) {
   const auto left = saved.u32("node.left");
   const auto right = saved.u32("node.right");
   require(!left.empty() && left.size() == right.size() && left.size() < kNone,
@@ -248,10 +249,13 @@ std::vector<Node> saved_routes(const ArrayReader& saved) {
   std::vector<Node> nodes(left.size());
   const auto n = static_cast<NodeId>(nodes.size());
   Pieces<double> slopes(saved, "node.slope");
+  Pieces<double> curvatures(saved, "node.curvature", !for_prediction);
   for (NodeId v = 0; v < n; ++v) {
     const double slope = slopes.one();
+    const double curvature = for_prediction ? Side().curvature() : curvatures.one();
     require(Side::can_be(slope, Side().curvature()), "node ", v, ": the slope is out of range");
-    nodes[v].side.restore(slope, Side().curvature());
+    require(Side::can_be(slope, curvature), "node ", v, ": the curvature is out of range");
+    nodes[v].side.restore(slope, curvature);
     nodes[v].left = left[v];
     nodes[v].right = right[v];
     if (left[v] == kNone && right[v] == kNone) continue;
@@ -261,7 +265,7 @@ std::vector<Node> saved_routes(const ArrayReader& saved) {
       nodes[child].parent = v;
     }
   }
-  slopes.finish();
+  finish_all(slopes, curvatures);
   std::vector<NodeId> found{0};
   for (std::size_t i = 0; i < found.size(); ++i) {
     const Node& node = nodes[found[i]];
