@@ -12,6 +12,7 @@
 #include <exception>
 #include <initializer_list>
 #include <memory>
+#include <ranges>
 #include <span>
 #include <thread>
 #include <type_traits>
@@ -85,10 +86,11 @@ nb::ndarray<T, nb::numpy> to_array(std::vector<T>&& values) {
   return nb::ndarray<T, nb::numpy>(vector.data(), {vector.size()}, owner);
 }
 
-template <typename T>
-nb::ndarray<T, nb::numpy> to_array(std::span<const T> values) {
-  auto array = make_array<T>({values.size()});
-  std::copy(values.begin(), values.end(), array.data());
+// An array with a copy of the values.
+template <std::ranges::contiguous_range Values>
+auto to_array(const Values& values) {
+  auto array = make_array<std::ranges::range_value_t<Values>>({std::ranges::size(values)});
+  std::ranges::copy(values, array.data());
   return array;
 }
 

@@ -1,11 +1,8 @@
-#include <span>
 #include <stdexcept>
 
 #include "arrays.hpp"
-#include "compacting.hpp"
-#include "explanations.hpp"
 #include "held.hpp"
-#include "label_tree_search.hpp"
+#include "label_trees.hpp"
 #include "labelgrove/compact_plt.hpp"
 #include "model_archive.hpp"
 #include "register.hpp"
@@ -15,10 +12,7 @@ namespace labelgrove::bindings {
 void register_compact_plt(nb::module_& module) {
   using Model = Held<CompactPlt>;
   nb::class_<Model> engine(module, "CompactPlt", "Compact label trees; see core/include/labelgrove/compact_plt.hpp.");
-  bind_search(engine);
-  bind_label_tree(engine);
-  bind_explanations(engine);
-  bind_compacting(engine);
+  bind_label_trees(engine);
   bind_archive(engine, [](const nb::dict& options) { return nb::cast<bool>(options["normalize"]); });
   engine
       .def(
@@ -28,14 +22,12 @@ void register_compact_plt(nb::module_& module) {
               throw std::invalid_argument("there is no such inner node");
             }
             const LinearBlock block = self.engine.blocks()[node]->linear();
-            return nb::make_tuple(to_array(std::span<const FeatureId>(block.features)),
-                                  to_array(std::span<const float>(block.weights)));
+            return nb::make_tuple(to_array(block.features), to_array(block.weights));
           },
           nb::arg("node"),
           "The features of an inner node of the first tree, and its (features + 1, children) weights as a flat array, "
           "the bias first.")
-      .def_prop_ro("n_trees", [](const Model& self) { return self.engine.trees().size(); })
-      .def_prop_ro("can_learn", [](const Model&) { return false; });
+      .def_prop_ro("n_trees", [](const Model& self) { return self.engine.trees().size(); });
 }
 
 }  // namespace labelgrove::bindings

@@ -4,10 +4,8 @@
 #include <vector>
 
 #include "arrays.hpp"
-#include "compacting.hpp"
-#include "explanations.hpp"
 #include "held.hpp"
-#include "label_tree_search.hpp"
+#include "label_trees.hpp"
 #include "labelgrove/compact_embedding.hpp"
 #include "labelgrove/embedding_plt.hpp"
 #include "model_archive.hpp"
@@ -78,10 +76,7 @@ void fit(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
 void register_embedding_plt(nb::module_& module) {
   nb::class_<Model> engine(module, "EmbeddingPlt",
                            "Learnt vectors under a label tree; see core/include/labelgrove/embedding_plt.hpp.");
-  bind_search(engine);
-  bind_label_tree(engine);
-  bind_explanations(engine);
-  bind_compacting(engine);
+  bind_label_trees(engine);
   bind_archive(engine, &options_from);
   bind_learn(engine, &learn);
   engine
@@ -103,20 +98,15 @@ void register_embedding_plt(nb::module_& module) {
           nb::arg("features").noconvert(), nb::arg("vectors").noconvert())
       .def("fit", &fit, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
            nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("weights").none(),
-           nb::arg("epochs"), nb::arg("threads"), nb::arg("progress"))
-      .def_prop_ro("can_learn", [](const Model& self) { return self.engine.can_learn(); });
+           nb::arg("epochs"), nb::arg("threads"), nb::arg("progress"));
 
   using Compact = Held<CompactEmbedding>;
   nb::class_<Compact> compact(module, "CompactEmbedding",
                               "Compact vectors under a label tree; see core/include/labelgrove/compact_embedding.hpp.");
-  bind_search(compact);
-  bind_label_tree(compact);
-  bind_explanations(compact);
-  bind_compacting(compact);
+  bind_label_trees(compact);
   bind_archive(compact, [](const nb::dict& options) {
     return CompactEmbedding::Options{nb::cast<std::uint32_t>(options["dimension"]), nb::cast<bool>(options["softmax"])};
   });
-  compact.def_prop_ro("can_learn", [](const Compact&) { return false; });
 }
 
 }  // namespace labelgrove::bindings

@@ -168,13 +168,13 @@ nb::dict explain(const Model& model, const In<std::int64_t>& indptr, const In<Fe
   out["step.node"] = gathered(routes.steps, &ForestRoutes::Step::node);
   out["step.child"] = gathered(routes.steps, &ForestRoutes::Step::child);
   out["step.before"] = gathered(routes.steps, &ForestRoutes::Step::before);
-  out["bias"] = to_array(std::span<const float>(routes.bias));
+  out["bias"] = to_array(routes.bias);
   out["contributions"] = contributions;
   out["leaf.tree"] = gathered(routes.leaves, &ForestRoutes::Leaf::tree);
   out["leaf.node"] = gathered(routes.leaves, &ForestRoutes::Leaf::node);
   out["leaf.step"] = gathered(routes.leaves, &ForestRoutes::Leaf::step);
-  out["leaf.share"] = to_array(std::span<const float>(shares));
-  out["leaf.votes"] = to_array(std::span<const std::uint8_t>(votes));
+  out["leaf.share"] = to_array(shares);
+  out["leaf.votes"] = to_array(votes);
   return out;
 }
 

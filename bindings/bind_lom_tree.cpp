@@ -42,8 +42,8 @@ nb::dict explain(const Model& model, const In<std::int64_t>& indptr, const In<Fe
       reached.push_back(node.reached);
       seen.push_back(count == nullptr ? 0 : count->reached);
     }
-    out["reached"] = to_array(std::span<const std::uint64_t>(reached));
-    out["seen"] = to_array(std::span<const std::uint64_t>(seen));
+    out["reached"] = to_array(reached);
+    out["seen"] = to_array(seen);
   });
 }
 

@@ -36,9 +36,9 @@ nb::dict explain(const Model& model, const In<std::int64_t>& indptr, const In<Fe
     const MemoryEvidence evidence = searcher.evidence(x, label);
     out["share"] = evidence.share;
     out["near.bias"] = evidence.near_bias;
-    out["near"] = to_array(std::span<const float>(evidence.near));
+    out["near"] = to_array(evidence.near);
     out["classifier.bias"] = evidence.bias;
-    out["classifier"] = to_array(std::span<const float>(evidence.contributions));
+    out["classifier"] = to_array(evidence.contributions);
   });
 }
 

@@ -6,10 +6,8 @@
 #include <vector>
 
 #include "arrays.hpp"
-#include "compacting.hpp"
-#include "explanations.hpp"
 #include "held.hpp"
-#include "label_tree_search.hpp"
+#include "label_trees.hpp"
 #include "labelgrove/online_grove.hpp"
 #include "model_archive.hpp"
 #include "predictions.hpp"
@@ -99,10 +97,7 @@ nb::ndarray<double, nb::numpy> thresholds(const Model& model) {
 void register_online_plt(nb::module_& module) {
   nb::exception<BudgetExceeded>(module, "BudgetExceeded", PyExc_RuntimeError);
   nb::class_<Model> engine(module, "OnlinePlt", "Trees of OPLT or IPLT; see core/include/labelgrove/online_grove.hpp.");
-  bind_search(engine);
-  bind_label_tree(engine);
-  bind_explanations(engine);
-  bind_compacting(engine);
+  bind_label_trees(engine);
   bind_archive(engine, &options_from);
   bind_learn(engine, &learn);
   engine
@@ -119,8 +114,7 @@ void register_online_plt(nb::module_& module) {
              self.keep = nb::none();
            })
       .def("thresholds", &thresholds)
-      .def_prop_ro("n_trees", [](const Model& self) { return self.engine.trees().size(); })
-      .def_prop_ro("can_learn", [](const Model& self) { return self.engine.can_learn(); });
+      .def_prop_ro("n_trees", [](const Model& self) { return self.engine.trees().size(); });
 }
 
 }  // namespace labelgrove::bindings

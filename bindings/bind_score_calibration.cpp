@@ -86,7 +86,7 @@ void register_score_calibration(nb::module_& module) {
           "curve",
           [](const ScoreCalibration& self) {
             const ScoreCalibration::Curve curve = self.curve();
-            return std::tuple(curve.fall, to_array(std::span<const double>(curve.logits)));
+            return std::tuple(curve.fall, to_array(curve.logits));
           },
           "The effect of a place on the log-odds, and the log-odds at the knots.");
   module.def(

@@ -152,7 +152,7 @@ void register_text(nb::module_& module) {
           ends.push_back(word.begin);
           ends.push_back(word.end);
         });
-        return to_array(std::span<const std::uint64_t>(ends));
+        return to_array(ends);
       },
       nb::arg("text"), "The beginning and end of each word of a text, in bytes of UTF-8.");
 }

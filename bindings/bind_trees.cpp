@@ -35,10 +35,7 @@ Interpolation interpolation_from(const nb::dict& given, const In<double>& freque
   return interpolation;
 }
 
-nb::tuple to_tuple(const ClusterTree& tree) {
-  return nb::make_tuple(to_array(std::span<const std::int64_t>(tree.parents)),
-                        to_array(std::span<const LabelId>(tree.labels)));
-}
+nb::tuple to_tuple(const ClusterTree& tree) { return nb::make_tuple(to_array(tree.parents), to_array(tree.labels)); }
 
 // Throws std::invalid_argument unless every parent comes before its children, and labels are 0, 1, 2, … in any order.
 ClusterTree tree_from(const In<std::int64_t>& parents, const In<LabelId>& labels) {
@@ -103,7 +100,7 @@ void register_trees(nb::module_& module) {
           throw std::invalid_argument("a label is not in the tree");
         }
         const auto visits = without_gil([&] { return visits_of(tree, {rows.ends(), rows.all(), view(frequencies)}); });
-        return to_array(std::span<const double>(visits));
+        return to_array(visits);
       },
       nb::arg("parents").noconvert(), nb::arg("labels").noconvert(), nb::arg("indptr").noconvert(),
       nb::arg("sets").noconvert(), nb::arg("frequencies").noconvert(),

@@ -29,9 +29,9 @@ nb::dict explained(const Engine& engine, const Rows& rows, LabelId label) {
   std::ranges::copy(path.contributions, contributions.data());
   nb::dict out;
   out["value"] = to_array(std::span<const float>(x.values, x.size));
-  out["node"] = to_array(std::span<const NodeId>(path.nodes));
-  out["probability"] = to_array(std::span<const float>(path.probabilities));
-  out["bias"] = to_array(std::span<const float>(path.bias));
+  out["node"] = to_array(path.nodes);
+  out["probability"] = to_array(path.probabilities);
+  out["bias"] = to_array(path.bias);
   out["contributions"] = contributions;
   return out;
 }

@@ -14,7 +14,6 @@
 #include "predictions.hpp"
 #include "rows.hpp"
 #include "scopes.hpp"
-#include "tree_arrays.hpp"
 
 namespace labelgrove::bindings {
 
@@ -106,20 +105,6 @@ template <typename Engine>
 void bind_search(nb::class_<Held<Engine>>& engine) {
   bind_scope(engine, &scope_of<Engine>);
   bind_queries(engine, &top_k<Engine>, &above_threshold<Engine>);
-}
-
-// Adds the properties of the tree and its labels.
-template <typename Engine>
-void bind_label_tree(nb::class_<Held<Engine>>& engine) {
-  using Model = Held<Engine>;
-  engine
-      .def(
-          "remove_labels", [](Model& self, const In<LabelId>& labels) { self.whole().remove_labels(view(labels)); },
-          nb::arg("labels").noconvert())
-      .def("tree", [](const Model& self) { return tree_arrays(self.whole().tree()); })
-      .def("labels", [](const Model& self) { return labels_of(self.whole().tree()); })
-      .def_prop_ro("examples_seen", [](const Model& self) { return self.engine.examples_seen(); })
-      .def_prop_ro("label_count", [](const Model& self) { return self.engine.tree().label_count(); });
 }
 
 }  // namespace labelgrove::bindings

@@ -88,10 +88,10 @@ nb::dict explained_route(const Held<Tree>& model, const In<std::int64_t>& indptr
   }
   nb::dict out;
   out["value"] = to_array(std::span<const float>(x.values, x.size));
-  out["node"] = to_array(std::span<const NodeId>(route.nodes));
-  out["bias"] = to_array(std::span<const float>(route.bias));
+  out["node"] = to_array(route.nodes);
+  out["bias"] = to_array(route.bias);
   out["contributions"] = contributions;
-  out["right"] = to_array(std::span<const std::uint8_t>(right));
+  out["right"] = to_array(right);
   add(out, route, x);
   return out;
 }

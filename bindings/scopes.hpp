@@ -1,7 +1,6 @@
 // The labels that a search may return, and their thresholds, prepared once for many calls.
 #pragma once
 
-#include <span>
 #include <stdexcept>
 
 #include "arrays.hpp"
@@ -44,7 +43,7 @@ void bind_known_labels(nb::class_<Held<Engine>>& engine) {
       .def(
           "remove_labels", [](Model& self, const In<LabelId>& labels) { self.whole().known().remove(view(labels)); },
           nb::arg("labels").noconvert())
-      .def("labels", [](const Model& self) { return to_array(std::span<const LabelId>(self.whole().known().there())); })
+      .def("labels", [](const Model& self) { return to_array(self.whole().known().there()); })
       .def_prop_ro("examples_seen", [](const Model& self) { return self.engine.examples_seen(); })
       .def_prop_ro("label_count", [](const Model& self) { return self.engine.known().count(); })
       .def_prop_ro("can_learn", [](const Model& self) { return self.engine.can_learn(); });

@@ -30,7 +30,7 @@ inline nb::ndarray<LabelId, nb::numpy> labels_of(const LabelTree& tree) {
   for (LabelId label = 0; label < tree.label_count(); ++label) {
     if (tree.leaf_of(label) != kNone) labels.push_back(label);
   }
-  return to_array(std::span<const LabelId>(labels));
+  return to_array(labels);
 }
 
 // Builds trees given as (parents, labels) by node, starting with the node above the root.

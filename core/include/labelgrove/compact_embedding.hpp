@@ -84,6 +84,7 @@ class CompactEmbedding final : public Embedding {
 
   void save(ArrayWriter& out) const;
   const Options& options() const { return options_; }
+  bool can_learn() const { return false; }
   bool usable() const { return true; }
 
   ModelSize size() const;

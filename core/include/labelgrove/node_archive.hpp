@@ -3,10 +3,8 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "labelgrove/archive.hpp"
 #include "labelgrove/compact_plt.hpp"

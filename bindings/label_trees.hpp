@@ -1,21 +1,34 @@
-// Compact copies of engines that are label trees with a block for each node.
+// What all engines have in common that consist of one or several label trees with a block for each node.
 #pragma once
 
 #include <cstdint>
 
 #include "arrays.hpp"
+#include "explanations.hpp"
 #include "held.hpp"
 #include "label_tree_search.hpp"
 #include "labelgrove/compact_plt.hpp"
 #include "model_archive.hpp"
+#include "tree_arrays.hpp"
 
 namespace labelgrove::bindings {
 
-// Adds `compact`, which returns what CompactPlt.load or the engine's own compact class loads, and `compact_threshold`.
+// Adds search and explanations, the properties of the trees and their labels, `compact_threshold`, and `compact`, which
+// returns what CompactPlt.load or the engine's own compact class loads.
 template <typename Engine>
-void bind_compacting(nb::class_<Held<Engine>>& engine) {
+void bind_label_trees(nb::class_<Held<Engine>>& engine) {
   using Model = Held<Engine>;
+  bind_search(engine);
+  bind_explanations(engine);
   engine
+      .def(
+          "remove_labels", [](Model& self, const In<LabelId>& labels) { self.whole().remove_labels(view(labels)); },
+          nb::arg("labels").noconvert())
+      .def("tree", [](const Model& self) { return tree_arrays(self.whole().tree()); })
+      .def("labels", [](const Model& self) { return labels_of(self.whole().tree()); })
+      .def_prop_ro("examples_seen", [](const Model& self) { return self.engine.examples_seen(); })
+      .def_prop_ro("label_count", [](const Model& self) { return self.engine.tree().label_count(); })
+      .def_prop_ro("can_learn", [](const Model& self) { return self.engine.can_learn(); })
       .def(
           "compact",
           [](const Model& self, std::uint8_t dtype, float threshold) {
