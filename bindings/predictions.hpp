@@ -1,13 +1,10 @@
 // The results of all engines for many rows: arrays of fixed shape, or a CSR triple.
-//
-// A finder finds labels for one row after another and has stats(); each thread makes its own.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "arrays.hpp"
@@ -30,16 +27,6 @@ void for_each_row(const Rows& rows, bool normalize, unsigned threads, Make&& mak
     for (std::size_t row = task * kRowsPerTask; row < std::min(rows.size(), (task + 1) * kRowsPerTask); ++row) {
       body(worker, row, rows.as_learnt(row, normalize, taken));
     }
-  });
-}
-
-// Runs find(finder, x, found) for all rows, and then take(row, stats, found).
-template <typename MakeFinder, typename Find, typename Take>
-void find_for_rows(const Rows& rows, bool normalize, unsigned threads, MakeFinder&& make, Find&& find, Take&& take) {
-  const auto start = [&] { return std::make_pair(make(), std::vector<Scored>()); };
-  for_each_row(rows, normalize, threads, start, [&](auto& worker, std::size_t row, const Features& x) {
-    find(worker.first, x, worker.second);
-    take(row, worker.first.stats(), worker.second);
   });
 }
 
@@ -136,11 +123,6 @@ nb::tuple learn_and_rank(std::size_t begin, std::size_t end, const nb::object& a
   });
 }
 
-template <typename MakeFinder, typename Find>
-nb::tuple ranked(const Rows& rows, std::size_t k, bool normalize, unsigned threads, MakeFinder&& make, Find&& find) {
-  return ranked_by(rows.size(), k, [&](auto&& take) { find_for_rows(rows, normalize, threads, make, find, take); });
-}
-
 // (indptr (n + 1,), labels, scores, costs (n, 4)); find_all as above.
 template <typename FindAll>
 nb::tuple collected_by(std::size_t n, FindAll&& find_all) {
@@ -169,11 +151,6 @@ nb::tuple collected_by(std::size_t n, FindAll&& find_all) {
     }
   }
   return nb::make_tuple(indptr, labels, scores, costs.rows());
-}
-
-template <typename MakeFinder, typename Find>
-nb::tuple collected(const Rows& rows, bool normalize, unsigned threads, MakeFinder&& make, Find&& find) {
-  return collected_by(rows.size(), [&](auto&& take) { find_for_rows(rows, normalize, threads, make, find, take); });
 }
 
 // --- methods of all engines: their parameters are those that models/engine/_learned.py lists -------------------------

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "arrays.hpp"
@@ -51,22 +52,39 @@ struct Routed {
                          const In<float>& values, std::size_t k, std::size_t beam_width, const nb::object& allowed,
                          unsigned threads, const nb::object& /*least*/) {
     const LabelScope scope = label_scope_of(model, allowed);
+    const Rows rows(indptr, ids, values);
     const std::size_t leaves = beam_width > 0 ? beam_width : model.engine.options().leaves;
-    const auto make = [&] { return Searcher(model.engine, scope, leaves); };
-    const auto find = [&](Searcher& searcher, const Features& x, std::vector<Scored>& found) {
+    const auto find = [k](Searcher& searcher, const Features& x, std::vector<Scored>& found) {
       searcher.top_k(x, k, found);
     };
-    return ranked(Rows(indptr, ids, values), k, model.engine.options().normalize, threads, make, find);
+    return ranked_by(rows.size(), k,
+                     [&](const auto& take) { find_all(model, rows, scope, leaves, threads, find, take); });
   }
 
   static nb::tuple above_threshold(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
                                    const In<float>& values, const LabelScope& scope, unsigned threads) {
     require_fit(scope.fits(model.whole().known()));
-    const auto make = [&] { return Searcher(model.engine, scope, model.engine.options().leaves); };
+    const Rows rows(indptr, ids, values);
+    const std::size_t leaves = model.engine.options().leaves;
     const auto find = [](Searcher& searcher, const Features& x, std::vector<Scored>& found) {
       searcher.above_threshold(x, found);
     };
-    return collected(Rows(indptr, ids, values), model.engine.options().normalize, threads, make, find);
+    return collected_by(rows.size(),
+                        [&](const auto& take) { find_all(model, rows, scope, leaves, threads, find, take); });
+  }
+
+ private:
+  // Runs find(searcher, x, found) for all rows, and then take(row, stats, found).
+  template <typename Find, typename Take>
+  static void find_all(const Model& model, const Rows& rows, const LabelScope& scope, std::size_t leaves,
+                       unsigned threads, Find&& find, Take&& take) {
+    const auto make = [&] { return std::pair(Searcher(model.engine, scope, leaves), std::vector<Scored>()); };
+    const auto body = [&](auto& worker, std::size_t row, const Features& x) {
+      auto& [searcher, found] = worker;
+      find(searcher, x, found);
+      take(row, searcher.stats(), found);
+    };
+    for_each_row(rows, model.engine.options().normalize, threads, make, body);
   }
 };
 
