@@ -48,13 +48,10 @@ void Forest::find_centroids(const ForestTrainingSet& set) {
     for (const LabelId label : data.example(i).labels) examples[label].push_back(i);
   }
   std::vector<float> values;
-  for (LabelId label = 0; label < data.label_count; ++label) {
-    centroids_.append([&](const LabelCentroids::Take& take) {
-      for (const std::uint32_t i : examples[label]) {
-        take(with_scale(data.example(i).x, set.scale(i), values), data.weight(i));
-      }
-    });
-  }
+  const auto example = [&](std::uint32_t i) {
+    return std::pair(with_scale(data.example(i).x, set.scale(i), values), data.weight(i));
+  };
+  for (const auto& own : examples) centroids_.append(own, example);
 }
 
 ModelSize Forest::size() const {

@@ -8,13 +8,15 @@
 #include "labelgrove/elementary.hpp"
 
 namespace labelgrove {
-void LabelCentroids::append(const std::function<void(const Take& take)>& each) {
+void LabelCentroids::append(std::span<const std::uint32_t> examples,
+                            const std::function<std::pair<Features, double>(std::uint32_t)>& example) {
   std::vector<std::pair<FeatureId, double>> parts;
   double total = 0.0;
-  each([&](const Features& x, double weight) {
+  for (const std::uint32_t i : examples) {
+    const auto [x, weight] = example(i);
     total += weight;
     for (std::uint32_t j = 0; j < x.size; ++j) parts.emplace_back(x.ids[j], weight * static_cast<double>(x.values[j]));
-  });
+  }
   // Stable, so that a feature's parts stay in the order of the examples and their sum does not depend on the sort.
   std::ranges::stable_sort(parts, {}, &std::pair<FeatureId, double>::first);
   const std::size_t begin = ids_.size();

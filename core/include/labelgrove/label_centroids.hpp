@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "labelgrove/archive.hpp"
@@ -19,10 +21,9 @@ class LabelCentroids {
   LabelCentroids(const ArrayReader& saved, LabelId labels, bool check_only = false);
   void save(ArrayWriter& out) const;
 
-  // Appends the centroid of the next label, starting at 0. each(take) calls take(x, weight) for every example of the
-  // label.
-  using Take = std::function<void(const Features& x, double weight)>;
-  void append(const std::function<void(const Take& take)>& each);
+  // Appends the centroid of the next label, starting at 0. example(i) returns one of its examples, with its weight.
+  void append(std::span<const std::uint32_t> examples,
+              const std::function<std::pair<Features, double>(std::uint32_t)>& example);
 
   bool empty() const { return ends_.size() == 1; }
   std::size_t bytes() const;
