@@ -23,11 +23,7 @@ void register_rows(nb::module_& module) {
       "check_rows",
       [](const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
          std::uint64_t columns) -> Fault {
-        RowCheck found;
-        {
-          const WithoutGil without_gil;
-          found = check_rows(view(indptr), view(ids), view(values), columns);
-        }
+        const RowCheck found = without_gil([&] { return check_rows(view(indptr), view(ids), view(values), columns); });
         if (found.fault == RowFault::none) return std::nullopt;
         return std::tuple(found.fault, found.row, found.position);
       },

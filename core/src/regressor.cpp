@@ -1,6 +1,7 @@
 #include "labelgrove/regressor.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "labelgrove/budget.hpp"
@@ -56,7 +57,7 @@ float* Regressor::find(FeatureId feature) const {
 float* Regressor::find_crowded_out(FeatureId feature) const {
   if (!crowded_out_) return nullptr;
   const auto found = crowded_out_->find(feature);
-  return found != crowded_out_->end() ? found->second.weight_and_state : nullptr;
+  return found != crowded_out_->end() ? found->second.data() : nullptr;
 }
 
 template <typename Visit>
@@ -69,7 +70,7 @@ void Regressor::for_each(Visit&& visit) const {
   }
   if (!crowded_out_) return;
   for (const auto& [feature, cell] : *crowded_out_) {
-    const Term term{feature, cell.weight_and_state[0], has_state() ? cell.weight_and_state[1] : new_state_};
+    const Term term{feature, cell[0], has_state() ? cell[1] : new_state_};
     if (moved(term.weight, term.state) != 0) visit(term);
   }
 }
@@ -113,8 +114,8 @@ void Regressor::insert(Term term) {
   std::uint32_t slot = home(term.feature);
   for (std::uint32_t distance = 0;; ++distance) {
     if (distance > kFarthestProbe) {
-      if (!crowded_out_) crowded_out_ = std::make_unique<std::map<FeatureId, Cell>>();
-      crowded_out_->emplace(term.feature, Cell{{term.weight, term.state}});
+      if (!crowded_out_) crowded_out_ = std::make_unique<std::map<FeatureId, std::array<float, 2>>>();
+      crowded_out_->emplace(term.feature, std::array{term.weight, term.state});
       return;
     }
     float* cell = cells_.get() + std::size_t{slot} * width_;

@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "labelgrove/archive_check.hpp"
 #include "labelgrove/elementary.hpp"
 #include "labelgrove/hash.hpp"
 #include "labelgrove/parallel.hpp"
@@ -535,9 +536,8 @@ void TextFeatures::save(ArrayWriter& out) const {
 
 TextFeatures::TextFeatures(const TextOptions& options, const ArrayReader& in) : TextFeatures(options) {
   const auto counters = in.u64("counters");
-  if (counters.size() != 1 || counters[0] >= std::uint64_t{1} << 60) {
-    throw std::invalid_argument("array 'counters' must hold the number of documents");
-  }
+  require(counters.size() == 1 && counters[0] < std::uint64_t{1} << 60,
+          "array 'counters' must hold the number of documents");
   n_documents_ = counters[0];
   const std::uint32_t columns = documents_ == nullptr ? 0 : options_.columns;
   const auto bytes = in.bytes("documents");
@@ -545,7 +545,7 @@ TextFeatures::TextFeatures(const TextOptions& options, const ArrayReader& in) : 
   const auto take = [&] {
     std::uint64_t value = 0;
     for (int shift = 0;; shift += 7) {
-      if (at == bytes.size() || shift > 28) throw std::invalid_argument("array 'documents' is cut short or damaged");
+      require(at < bytes.size() && shift <= 28, "array 'documents' is cut short or damaged");
       value |= std::uint64_t{bytes[at] & 0x7fU} << shift;
       if ((bytes[at++] & 0x80U) == 0) return value;
     }
@@ -555,9 +555,8 @@ TextFeatures::TextFeatures(const TextOptions& options, const ArrayReader& in) : 
     const std::uint64_t gap = take();
     const std::uint64_t times = take();
     column += gap;
-    if ((gap == 0 && !first) || column >= columns || times == 0 || times > n_documents_ || times >= kNone) {
-      throw std::invalid_argument("array 'documents' holds an invalid column or count");
-    }
+    require((gap > 0 || first) && column < columns && times > 0 && times <= n_documents_ && times < kNone,
+            "array 'documents' holds an invalid column or count");
     documents_[column] = static_cast<std::uint32_t>(times);
   }
 }

@@ -10,6 +10,7 @@
 // Any number of threads may predict at once; learning needs exclusive access.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <map>
@@ -109,10 +110,8 @@ class Regressor {
 
   // Hashed: slots of [ feature | weight | state ]; direct: all weights, then all states.
   std::unique_ptr<float[]> cells_;
-  struct Cell {
-    float weight_and_state[2];
-  };
-  std::unique_ptr<std::map<FeatureId, Cell>> crowded_out_;  // null while there are none
+  // Weights and states; null while there are none.
+  std::unique_ptr<std::map<FeatureId, std::array<float, 2>>> crowded_out_;
   std::uint32_t slots_ = 0;
   std::uint32_t known_ = 0;  // hashed: slots in use, and features crowded out
   std::uint32_t moved_ = 0;  // features that differ from their initial values; kNone: must be counted
