@@ -20,17 +20,13 @@ inline const Variance* variances_of(const BFloat16* row, std::size_t state, std:
   return reinterpret_cast<const Variance*>(row + state) + at;
 }
 
-struct ArowSteps {
-  const BFloat16* const* rows;
-  const float* x;
-  std::size_t n;
-  std::size_t state;
-  const float* losses;
-  float r;
-  float* steps;
+void margins(const BFloat16* const* rows, const float* x, std::size_t n, std::size_t columns, float* out) {
+  margins_of(rows, x, n, columns, out);
+}
 
-  template <int N, int M>
-  void run(std::size_t at) const {
+void arow_steps(const BFloat16* const* rows, const float* x, std::size_t n, std::size_t columns, std::size_t state,
+                const float* losses, float r, float* steps) {
+  for_each_tile(columns, [=]<int N, int M>(std::size_t at) {
     for (const std::size_t end = at + N * M; at < end; at += N) {
       if (!any<N>(steps + at)) continue;
       V<N> even{};
@@ -48,21 +44,13 @@ struct ArowSteps {
       const V<N> wanted = load<N>(steps + at);
       store<N>(steps + at, wanted != 0.0F ? wanted * step : wanted);
     }
-  }
-};
+  });
+}
 
 template <bool kShrinks>  // whether variances shrink
-struct Arow {
-  BFloat16* const* rows;
-  const float* x;
-  const std::uint32_t* noise;
-  std::size_t n;
-  std::size_t state;
-  const float* step;
-  const float* evidence;
-
-  template <int N, int M>
-  void run(std::size_t at) const {
+inline void move_by_arow(BFloat16* const* rows, const float* x, const std::uint32_t* noise, std::size_t n,
+                         std::size_t columns, std::size_t state, const float* step, const float* evidence) {
+  for_each_tile(columns, [=]<int N, int M>(std::size_t at) {
     for (const std::size_t end = at + N * M; at < end; at += N) {
       if (!any<N>(step + at)) continue;
       const V<N> s = load<N>(step + at);
@@ -79,19 +67,18 @@ struct Arow {
         if constexpr (kShrinks) store<N>(its, variance / (1.0F + (sx * xj) * weight), rounding_up(noise[j] >> 16));
       }
     }
-  }
-};
+  });
+}
 
-struct Fade {
-  BFloat16* const* rows;
-  const float* x;
-  const std::uint32_t* noise;
-  std::size_t n;
-  std::size_t state;
-  const float* share;
+void arow(BFloat16* const* rows, const float* x, const std::uint32_t* noise, std::size_t n, std::size_t columns,
+          std::size_t state, const float* step, const float* evidence) {
+  if (evidence != nullptr) move_by_arow<true>(rows, x, noise, n, columns, state, step, evidence);
+  else move_by_arow<false>(rows, x, noise, n, columns, state, step, evidence);
+}
 
-  template <int N, int M>
-  void run(std::size_t at) const {
+void fade(BFloat16* const* rows, const float* x, const std::uint32_t* noise, std::size_t n, std::size_t columns,
+          std::size_t state, const float* share) {
+  for_each_tile(columns, [=]<int N, int M>(std::size_t at) {
     for (const std::size_t end = at + N * M; at < end; at += N) {
       if (!any<N>(share + at)) continue;
       const V<N> s = load<N>(share + at);
@@ -106,48 +93,19 @@ struct Fade {
         store<N>(w, weight - weight * (lost > 0.5F ? all<N>(0.5F) : lost), drawn & 0xFFFFU);
       }
     }
-  }
-};
+  });
+}
 
-struct TakeShare {
-  const BFloat16* row;
-  float share;
-  std::uint32_t noise;
-  std::size_t state;
-  BFloat16* to;
-
-  template <int N, int M>
-  void run(std::size_t at) const {
+void take_share(const BFloat16* row, float share, std::uint32_t noise, std::size_t columns, std::size_t state,
+                BFloat16* to) {
+  for_each_tile(columns, [=]<int N, int M>(std::size_t at) {
     const typename Pack<N>::Bits drawn = noise - typename Pack<N>::Bits{};
     for (const std::size_t end = at + N * M; at < end; at += N) {
       const V<N> variance = 1.0F - share * share * (1.0F - load<N>(variances_of(row, state, at)));
       store<N>(to + at, load<N>(row + at) * share, drawn & 0xFFFFU);
       store<N>(const_cast<Variance*>(variances_of(to, state, at)), variance, rounding_up(noise >> 16));
     }
-  }
-};
-
-void margins(const BFloat16* const* rows, const float* x, std::size_t n, std::size_t columns, float* out) {
-  for_each_tile(columns, Margins<const BFloat16* const*>{rows, x, n, out});
-}
-void arow_steps(const BFloat16* const* rows, const float* x, std::size_t n, std::size_t columns, std::size_t state,
-                const float* losses, float r, float* steps) {
-  for_each_tile(columns, ArowSteps{rows, x, n, state, losses, r, steps});
-}
-void arow(BFloat16* const* rows, const float* x, const std::uint32_t* noise, std::size_t n, std::size_t columns,
-          std::size_t state, const float* step, const float* evidence) {
-  if (evidence != nullptr) for_each_tile(columns, Arow<true>{rows, x, noise, n, state, step, evidence});
-  else for_each_tile(columns, Arow<false>{rows, x, noise, n, state, step, evidence});
-}
-
-void fade(BFloat16* const* rows, const float* x, const std::uint32_t* noise, std::size_t n, std::size_t columns,
-          std::size_t state, const float* share) {
-  for_each_tile(columns, Fade{rows, x, noise, n, state, share});
-}
-
-void take_share(const BFloat16* row, float share, std::uint32_t noise, std::size_t columns, std::size_t state,
-                BFloat16* to) {
-  for_each_tile(columns, TakeShare{row, share, noise, state, to});
+  });
 }
 
 }  // namespace

@@ -21,53 +21,6 @@ struct TableRows {
   Float* operator[](std::size_t j) const { return table + numbers[j] * stride; }
 };
 
-struct AdaGrad {
-  float* const* rows;
-  const float* x;
-  std::size_t n;
-  std::size_t state;
-  const float* gradient;
-  float rate;
-  float epsilon;
-
-  template <int N, int M>
-  void run(std::size_t at) const {
-    V<N> g[M];
-    for (int k = 0; k < M; ++k) g[k] = load<N>(gradient + at + k * N);
-    const V<N> eps = all<N>(epsilon);
-    const V<N> most = all<N>(kLargestSquareSum);
-    for (std::size_t j = 0; j < n; ++j) {
-      const V<N> xj = all<N>(x[j]);
-      for (int k = 0; k < M; ++k) {
-        float* w = rows[j] + at + k * N;
-        const V<N> gx = g[k] * xj;
-        const V<N> grown = load<N>(w + state) + gx * gx;
-        const V<N> sum = grown < most ? grown : most;
-        store<N>(w + state, sum);
-        store<N>(w, load<N>(w) - rate * gx / square_root<N>(eps + sum));
-      }
-    }
-  }
-};
-
-template <typename Rows>
-struct AddScaled {
-  Rows rows;
-  const float* x;
-  std::size_t n;
-  const float* step;
-
-  template <int N, int M>
-  void run(std::size_t at) const {
-    V<N> s[M];
-    for (int k = 0; k < M; ++k) s[k] = load<N>(step + at + k * N);
-    for (std::size_t j = 0; j < n; ++j) {
-      float* w = rows[j] + at;
-      for (int k = 0; k < M; ++k) store<N>(w + k * N, load<N>(w + k * N) + s[k] * all<N>(x[j]));
-    }
-  }
-};
-
 // Sums along a run use this many lanes on every processor.
 constexpr int kRunLanes = 8;
 
@@ -81,60 +34,6 @@ inline float sum_of(V<N> v) {
   }
   return lanes[0];
 }
-
-struct RunMargin {
-  const float* weights;
-  const float* x;
-  float* sum;
-
-  template <int N, int M>
-  void run(std::size_t at) const {
-    V<N> products{};
-    for (int k = 0; k < M; ++k) products += load<N>(x + at + k * N) * load<N>(weights + at + k * N);
-    *sum += sum_of<N>(products);
-  }
-};
-
-struct RunMarginAndVariance {
-  const float* weights;
-  const float* x;
-  std::size_t state;
-  float* margin;
-  float* variance;
-
-  template <int N, int M>
-  void run(std::size_t at) const {
-    V<N> products{};
-    V<N> variances{};
-    for (int k = 0; k < M; ++k) {
-      const V<N> xs = load<N>(x + at + k * N);
-      products += xs * load<N>(weights + at + k * N);
-      variances += xs * xs * load<N>(weights + state + at + k * N);
-    }
-    *margin += sum_of<N>(products);
-    *variance += sum_of<N>(variances);
-  }
-};
-
-struct RunArow {
-  float* weights;
-  const float* x;
-  std::size_t state;
-  float step;
-  float inverse_r;
-
-  template <int N, int M>
-  void run(std::size_t at) const {
-    for (int k = 0; k < M; ++k) {
-      float* w = weights + at + k * N;
-      const V<N> xs = load<N>(x + at + k * N);
-      const V<N> variance = load<N>(w + state);
-      const V<N> sx = variance * xs;
-      store<N>(w, load<N>(w) + step * sx);
-      store<N>(w + state, variance / (1.0F + sx * xs * inverse_r));
-    }
-  }
-};
 
 // exp(v) for |v| <= 87: 2^k times a polynomial on [-ln2/2, ln2/2], relative error below 3e-7.
 template <int N>
@@ -154,22 +53,6 @@ inline V<N> exponential(V<N> v) {
   return p * (V<N>)bits;
 }
 
-struct Sigmoid {
-  const float* in;
-  float* out;
-
-  template <int N, int M>
-  void run(std::size_t at) const {
-    for (int k = 0; k < M; ++k) {
-      const V<N> z = load<N>(in + at + k * N);
-      const V<N> low = all<N>(-87.0F);
-      const V<N> high = all<N>(87.0F);
-      const V<N> clipped = z > high ? high : (z < low ? low : z);
-      store<N>(out + at + k * N, 1.0F / (1.0F + exponential<N>(-clipped)));
-    }
-  }
-};
-
 // The largest lane.
 template <int N>
 inline float largest_of(V<N> v) {
@@ -181,18 +64,112 @@ inline float largest_of(V<N> v) {
   return lanes[0];
 }
 
-struct HingeSteps {
-  const float* margins;
-  const float* targets;
-  const float* softness;
-  const float* duals;
-  float square;
-  float* changes;
-  float* steps;
-  float* worst;
+void margins(const float* const* rows, const float* x, std::size_t n, std::size_t columns, float* out) {
+  margins_of(rows, x, n, columns, out);
+}
 
-  template <int N, int M>
-  void run(std::size_t at) const {
+void adagrad(float* const* rows, const float* x, std::size_t n, std::size_t columns, std::size_t state,
+             const float* gradient, float rate, float epsilon) {
+  for_each_tile(columns, [=]<int N, int M>(std::size_t at) {
+    V<N> g[M];
+    for (int k = 0; k < M; ++k) g[k] = load<N>(gradient + at + k * N);
+    const V<N> eps = all<N>(epsilon);
+    const V<N> most = all<N>(kLargestSquareSum);
+    for (std::size_t j = 0; j < n; ++j) {
+      const V<N> xj = all<N>(x[j]);
+      for (int k = 0; k < M; ++k) {
+        float* w = rows[j] + at + k * N;
+        const V<N> gx = g[k] * xj;
+        const V<N> grown = load<N>(w + state) + gx * gx;
+        const V<N> sum = grown < most ? grown : most;
+        store<N>(w + state, sum);
+        store<N>(w, load<N>(w) - rate * gx / square_root<N>(eps + sum));
+      }
+    }
+  });
+}
+
+template <typename Rows>
+inline void add_to_rows(Rows rows, const float* x, std::size_t n, std::size_t columns, const float* step) {
+  for_each_tile(columns, [=]<int N, int M>(std::size_t at) {
+    V<N> s[M];
+    for (int k = 0; k < M; ++k) s[k] = load<N>(step + at + k * N);
+    for (std::size_t j = 0; j < n; ++j) {
+      float* w = rows[j] + at;
+      for (int k = 0; k < M; ++k) store<N>(w + k * N, load<N>(w + k * N) + s[k] * all<N>(x[j]));
+    }
+  });
+}
+
+void add_scaled(float* const* rows, const float* x, std::size_t n, std::size_t columns, const float* step) {
+  add_to_rows(rows, x, n, columns, step);
+}
+
+void table_margins(const float* table, std::size_t stride, const std::uint32_t* rows, const float* x, std::size_t n,
+                   std::size_t columns, float* out) {
+  margins_of(TableRows<const float>{table, stride, rows}, x, n, columns, out);
+}
+
+void table_add_scaled(float* table, std::size_t stride, const std::uint32_t* rows, const float* x, std::size_t n,
+                      std::size_t columns, const float* step) {
+  add_to_rows(TableRows<float>{table, stride, rows}, x, n, columns, step);
+}
+
+float run_margin(const float* weights, const float* x, std::size_t n) {
+  float sum = 0.0F;
+  for_each_tile<kRunLanes>(n, [weights, x, &sum]<int N, int M>(std::size_t at) {
+    V<N> products{};
+    for (int k = 0; k < M; ++k) products += load<N>(x + at + k * N) * load<N>(weights + at + k * N);
+    sum += sum_of<N>(products);
+  });
+  return sum;
+}
+
+void run_margin_and_variance(const float* weights, const float* x, std::size_t n, std::size_t state, float* margin,
+                             float* variance) {
+  *margin = *variance = 0.0F;
+  for_each_tile<kRunLanes>(n, [=]<int N, int M>(std::size_t at) {
+    V<N> products{};
+    V<N> variances{};
+    for (int k = 0; k < M; ++k) {
+      const V<N> xs = load<N>(x + at + k * N);
+      products += xs * load<N>(weights + at + k * N);
+      variances += xs * xs * load<N>(weights + state + at + k * N);
+    }
+    *margin += sum_of<N>(products);
+    *variance += sum_of<N>(variances);
+  });
+}
+
+void run_arow(float* weights, const float* x, std::size_t n, std::size_t state, float step, float inverse_r) {
+  for_each_tile(n, [=]<int N, int M>(std::size_t at) {
+    for (int k = 0; k < M; ++k) {
+      float* w = weights + at + k * N;
+      const V<N> xs = load<N>(x + at + k * N);
+      const V<N> variance = load<N>(w + state);
+      const V<N> sx = variance * xs;
+      store<N>(w, load<N>(w) + step * sx);
+      store<N>(w + state, variance / (1.0F + sx * xs * inverse_r));
+    }
+  });
+}
+
+void sigmoid(const float* in, std::size_t n, float* out) {
+  for_each_tile(n, [=]<int N, int M>(std::size_t at) {
+    for (int k = 0; k < M; ++k) {
+      const V<N> z = load<N>(in + at + k * N);
+      const V<N> low = all<N>(-87.0F);
+      const V<N> high = all<N>(87.0F);
+      const V<N> clipped = z > high ? high : (z < low ? low : z);
+      store<N>(out + at + k * N, 1.0F / (1.0F + exponential<N>(-clipped)));
+    }
+  });
+}
+
+float hinge_steps(const float* margins, const float* targets, const float* softness, const float* duals, float square,
+                  std::size_t columns, float* changes, float* steps) {
+  float worst = 0.0F;
+  for_each_tile(columns, [=, &worst]<int N, int M>(std::size_t at) {
     V<N> most{};
     for (const std::size_t end = at + N * M; at < end; at += N) {
       const V<N> y = load<N>(targets + at);
@@ -208,63 +185,20 @@ struct HingeSteps {
       most = violation > most ? violation : most;
     }
     const float found = largest_of<N>(most);
-    *worst = found > *worst ? found : *worst;
-  }
-};
+    worst = found > worst ? found : worst;
+  });
+  return worst;
+}
 
-struct Exponential {
-  const float* in;
-  float* out;
-
-  template <int N, int M>
-  void run(std::size_t at) const {
+void exponential(const float* in, std::size_t n, float* out) {
+  for_each_tile(n, [=]<int N, int M>(std::size_t at) {
     for (int k = 0; k < M; ++k) {
       const V<N> z = load<N>(in + at + k * N);
       const V<N> low = all<N>(-87.0F);
       store<N>(out + at + k * N, exponential<N>(z < low ? low : z));
     }
-  }
-};
-
-void margins(const float* const* rows, const float* x, std::size_t n, std::size_t columns, float* out) {
-  for_each_tile(columns, Margins<const float* const*>{rows, x, n, out});
+  });
 }
-void adagrad(float* const* rows, const float* x, std::size_t n, std::size_t columns, std::size_t state,
-             const float* gradient, float rate, float epsilon) {
-  for_each_tile(columns, AdaGrad{rows, x, n, state, gradient, rate, epsilon});
-}
-void add_scaled(float* const* rows, const float* x, std::size_t n, std::size_t columns, const float* step) {
-  for_each_tile(columns, AddScaled<float* const*>{rows, x, n, step});
-}
-void table_margins(const float* table, std::size_t stride, const std::uint32_t* rows, const float* x, std::size_t n,
-                   std::size_t columns, float* out) {
-  for_each_tile(columns, Margins<TableRows<const float>>{{table, stride, rows}, x, n, out});
-}
-void table_add_scaled(float* table, std::size_t stride, const std::uint32_t* rows, const float* x, std::size_t n,
-                      std::size_t columns, const float* step) {
-  for_each_tile(columns, AddScaled<TableRows<float>>{{table, stride, rows}, x, n, step});
-}
-float run_margin(const float* weights, const float* x, std::size_t n) {
-  float sum = 0.0F;
-  for_each_tile<kRunLanes>(n, RunMargin{weights, x, &sum});
-  return sum;
-}
-void run_margin_and_variance(const float* weights, const float* x, std::size_t n, std::size_t state, float* margin,
-                             float* variance) {
-  *margin = *variance = 0.0F;
-  for_each_tile<kRunLanes>(n, RunMarginAndVariance{weights, x, state, margin, variance});
-}
-void run_arow(float* weights, const float* x, std::size_t n, std::size_t state, float step, float inverse_r) {
-  for_each_tile(n, RunArow{weights, x, state, step, inverse_r});
-}
-void sigmoid(const float* in, std::size_t n, float* out) { for_each_tile(n, Sigmoid{in, out}); }
-float hinge_steps(const float* margins, const float* targets, const float* softness, const float* a, float square,
-                  std::size_t columns, float* changes, float* steps) {
-  float worst = 0.0F;
-  for_each_tile(columns, HingeSteps{margins, targets, softness, a, square, changes, steps, &worst});
-  return worst;
-}
-void exponential(const float* in, std::size_t n, float* out) { for_each_tile(n, Exponential{in, out}); }
 
 }  // namespace
 

@@ -195,36 +195,30 @@ struct Int8 {
   }
 };
 
-// Calls body.template run<lanes, vectors>(first column) for tiles that cover all columns: wide ones first, then halves
-// of the rest. Four vectors per tile keep enough additions in flight to hide their latency.
+// Calls body.template operator()<lanes, vectors>(first column) for tiles that cover all columns: wide ones first, then
+// halves of the rest. Four vectors per tile keep enough additions in flight to hide their latency.
 template <int kWidest = kLanes, typename Body>
 inline void for_each_tile(std::size_t columns, Body&& body) {
   std::size_t at = 0;
-  for (; columns - at >= 4 * kWidest; at += 4 * kWidest) body.template run<kWidest, 4>(at);
-  if (columns - at >= 2 * kWidest) body.template run<kWidest, 2>(at), at += 2 * kWidest;
-  if (columns - at >= kWidest) body.template run<kWidest, 1>(at), at += kWidest;
+  for (; columns - at >= 4 * kWidest; at += 4 * kWidest) body.template operator()<kWidest, 4>(at);
+  if (columns - at >= 2 * kWidest) body.template operator()<kWidest, 2>(at), at += 2 * kWidest;
+  if (columns - at >= kWidest) body.template operator()<kWidest, 1>(at), at += kWidest;
   if constexpr (kWidest > 8) {
-    if (columns - at >= 8) body.template run<8, 1>(at), at += 8;
+    if (columns - at >= 8) body.template operator()<8, 1>(at), at += 8;
   }
   if constexpr (kWidest > 4) {
-    if (columns - at >= 4) body.template run<4, 1>(at), at += 4;
+    if (columns - at >= 4) body.template operator()<4, 1>(at), at += 4;
   }
-  if (columns - at >= 2) body.template run<2, 1>(at), at += 2;
-  if (columns - at >= 1) body.template run<1, 1>(at);
+  if (columns - at >= 2) body.template operator()<2, 1>(at), at += 2;
+  if (columns - at >= 1) body.template operator()<1, 1>(at);
 }
 
 // out[c] = sum_j x[j] * rows[j][c]. Even and odd features are summed separately, to halve the chain of dependent
 // additions in narrow blocks. The division depends only on a feature's position in the example, not on the width of the
 // block.
 template <typename Rows>
-struct Margins {
-  Rows rows;
-  const float* x;
-  std::size_t n;
-  float* out;
-
-  template <int N, int M>
-  void run(std::size_t at) const {
+inline void margins_of(Rows rows, const float* x, std::size_t n, std::size_t columns, float* out) {
+  for_each_tile(columns, [=]<int N, int M>(std::size_t at) {
     V<N> even[M]{};
     V<N> odd[M]{};
     std::size_t j = 0;
@@ -240,8 +234,8 @@ struct Margins {
       for (int k = 0; k < M; ++k) even[k] += all<N>(x[j]) * load<N>(rows[j] + at + k * N);
     }
     for (int k = 0; k < M; ++k) store<N>(out + at + k * N, even[k] + odd[k]);
-  }
-};
+  });
+}
 
 }  // namespace
 }  // namespace labelgrove
