@@ -100,11 +100,4 @@ nb::tuple above_threshold(const Held<Engine>& model, const In<std::int64_t>& ind
   return collected_by(rows.size(), [&](auto&& take) { searching.run(rows, query_of, threads, take); });
 }
 
-// Adds `scope`, `top_k` and `above_threshold`.
-template <typename Engine>
-void bind_search(nb::class_<Held<Engine>>& engine) {
-  bind_scope(engine, &scope_of<Engine>);
-  bind_queries(engine, &top_k<Engine>, &above_threshold<Engine>);
-}
-
 }  // namespace labelgrove::bindings

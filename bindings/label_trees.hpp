@@ -9,6 +9,8 @@
 #include "label_tree_search.hpp"
 #include "labelgrove/compact_plt.hpp"
 #include "model_archive.hpp"
+#include "predictions.hpp"
+#include "scopes.hpp"
 #include "tree_arrays.hpp"
 
 namespace labelgrove::bindings {
@@ -18,7 +20,8 @@ namespace labelgrove::bindings {
 template <typename Engine>
 void bind_label_trees(nb::class_<Held<Engine>>& engine) {
   using Model = Held<Engine>;
-  bind_search(engine);
+  bind_scope(engine, &scope_of<Engine>);
+  bind_queries(engine, &top_k<Engine>, &above_threshold<Engine>);
   bind_explanations(engine);
   engine
       .def(

@@ -69,7 +69,11 @@ void BatchSolver::solve(const SolverOptions& options, const NodeProblem& problem
     for (std::size_t k = 0; k < order_.size(); ++k) {
       if (k % kExamplesBetweenChecks == 0) progress.check();
       const std::uint32_t i = order_[k];
-      if (k + 1 < order_.size()) prefetch(problem, targets, order_[k + 1]);
+      if (k + 1 < order_.size()) {  // the beginning of the data; hardware prefetching does the rest
+        problem.prefetch(order_[k + 1]);
+        __builtin_prefetch(targets.ends.data() + order_[k + 1]);
+        __builtin_prefetch(duals_.data() + order_[k + 1] * std::size_t{stride_});
+      }
       const float share = example_costs.empty() ? 1.0F : example_costs[targets.examples[i]];
       const float violation = visit(problem[i], problem.square(i), targets, i, options_.cost * share);
       worst = std::max(worst, violation);
@@ -166,13 +170,6 @@ void BatchSolver::choose_order(std::uint32_t pass, bool everyone, std::uint64_t 
   for (std::size_t i = order_.size(); i > 1; --i) {
     std::swap(order_[i - 1], order_[draw(options_.seed, Draw::solver, stream ^ (std::uint64_t{pass} << 32), i) % i]);
   }
-}
-
-// Prefetches the beginning of the example's data; hardware prefetching does the rest.
-void BatchSolver::prefetch(const NodeProblem& problem, const NodeExamples& targets, std::size_t i) const {
-  problem.prefetch(i);
-  __builtin_prefetch(targets.ends.data() + i);
-  __builtin_prefetch(duals_.data() + i * stride_);
 }
 
 // Moves the dual variables of one example. Returns how far the worst of them was from optimal.

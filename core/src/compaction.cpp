@@ -193,15 +193,6 @@ std::vector<std::uint32_t> start_index(std::vector<KeptRow>& kept, CompactedBloc
   return places;
 }
 
-void index_row(FeatureId feature, std::uint32_t offset, const std::uint32_t* at, CompactedBlock& block) {
-  if (at != nullptr) {
-    block.index[*at] = {feature, offset};
-    return;
-  }
-  block.index[feature / 32].first |= 1U << (feature % 32);
-  block.offsets.push_back(offset);
-}
-
 }  // namespace
 
 SparseBlock sparse(const LinearBlock& block) {
@@ -236,7 +227,14 @@ CompactedBlock compacted(const SparseBlock& block, const Compaction& how) {
   for (std::size_t i = 0; i < kept.size(); ++i) {
     if (out.rows.size() + kept[i].size.bytes >= kNone)
       throw std::length_error("the rows of a block would take 4 GiB or more");
-    index_row(kept[i].feature, static_cast<std::uint32_t>(out.rows.size()), places.empty() ? nullptr : &places[i], out);
+    const FeatureId feature = kept[i].feature;
+    const auto offset = static_cast<std::uint32_t>(out.rows.size());
+    if (!places.empty()) {
+      out.index[places[i]] = {feature, offset};
+    } else {
+      out.index[feature / 32].first |= 1U << (feature % 32);
+      out.offsets.push_back(offset);
+    }
     append_row(kept[i], encoder, how.type, out.rows);
   }
   if (out.multiplier == kBitmap) {

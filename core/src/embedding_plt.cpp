@@ -266,12 +266,6 @@ void EmbeddingPlt::remember(const Example& example) {
   if (evicted != kNone) examples_.release(evicted);
 }
 
-void EmbeddingPlt::save_memory(ArrayWriter& out) const {
-  if (options_.replay == 0) return;
-  out.u64("memory.reached", 1)[0] = memory_.reached();
-  save_remembered(out, "memory", memory_, examples_);
-}
-
 void EmbeddingPlt::load_memory(const ArrayReader& saved, bool check_only) {
   if (options_.replay == 0) return;
   const auto reached = saved.u64("memory.reached");
@@ -315,7 +309,9 @@ void EmbeddingPlt::save(ArrayWriter& out, bool for_prediction) const {
   out.f32("node.square", vectors, by_block([](const VectorBlock& block, std::vector<float>& to) {
             to.insert(to.end(), block.squares().begin(), block.squares().end());
           }));
-  save_memory(out);
+  if (options_.replay == 0) return;
+  out.u64("memory.reached", 1)[0] = memory_.reached();
+  save_remembered(out, "memory", memory_, examples_);
 }
 
 namespace {

@@ -1,7 +1,5 @@
 #include "labelgrove/hyperplanes.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "labelgrove/kernels.hpp"
@@ -23,10 +21,6 @@ Hyperplanes::Hyperplanes(std::uint32_t count, std::span<const FeatureId> feature
   own_weights_.assign(weights.begin(), weights.end());
   features_ = own_features_;
   weights_ = own_weights_;
-}
-
-bool Hyperplanes::is_finite() const {
-  return std::ranges::all_of(weights_, [](float w) { return std::isfinite(w); });
 }
 
 void Hyperplanes::margins_by_place(const Features& x, Workspace& work, float* out) const {

@@ -27,10 +27,6 @@ std::uint64_t LomTree::count() const {
   return bytes;
 }
 
-std::uint64_t LomTree::new_labels_bytes(LabelId label) const {
-  return label < known_.count() ? 0 : (label + std::uint64_t{1} - known_.count()) * kBytesOfClassName;
-}
-
 auto LomTree::regressors() {
   return [this](auto&& visit) {
     for (Node& node : nodes_) {
@@ -54,7 +50,8 @@ void LomTree::learn(const Features& given, LabelId label, float weight) {
     return;
   }
   // The class may be new at every node of the path, which may become one longer.
-  const std::uint64_t needed = new_labels_bytes(label);
+  const std::uint64_t needed =
+      label < known_.count() ? 0 : (label + std::uint64_t{1} - known_.count()) * kBytesOfClassName;
   const std::uint64_t announced =
       budget_.bounded() ? needed + (nodes_[kTop].height + std::uint64_t{2}) * ClassHistogram::kMostGrowth : 0;
   usable_ = false;  // until all is done

@@ -43,17 +43,14 @@ void LomTree::save_nodes(ArrayWriter& out, bool for_prediction) const {
   out.u32("class.label", entries, by_class<LabelId>([](const auto&, const auto& count) { return count.label; }));
   out.u64("class.reached", entries,
           by_class<std::uint64_t>([](const auto&, const auto& count) { return count.reached; }));
-  save_weights(out, entries);
+  // Not while all examples have weight 1.
+  if (std::ranges::any_of(nodes_, [](const Node& node) { return node.classes.weighted(); })) {
+    auto totals = out.f64("node.weight", n);
+    for (NodeId v = 0; v < n; ++v) totals[v] = nodes_[v].weight();
+    out.f64("class.weight", entries,
+            by_class<double>([](const auto& classes, const auto& count) { return classes.weight(count); }));
+  }
   if (!for_prediction) save_statistics(out, entries);
-}
-
-// Saves nothing while all examples have weight 1.
-void LomTree::save_weights(ArrayWriter& out, std::size_t entries) const {
-  if (std::ranges::none_of(nodes_, [](const Node& node) { return node.classes.weighted(); })) return;
-  auto totals = out.f64("node.weight", nodes_.size());
-  for (NodeId v = 0; v < nodes_.size(); ++v) totals[v] = nodes_[v].weight();
-  out.f64("class.weight", entries,
-          by_class<double>([](const auto& classes, const auto& count) { return classes.weight(count); }));
 }
 
 void LomTree::save_statistics(ArrayWriter& out, std::size_t entries) const {

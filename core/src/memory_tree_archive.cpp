@@ -22,21 +22,16 @@ void MemoryTree::save(ArrayWriter& out, bool for_prediction) const {
     auto curvatures = out.f64("node.curvature", nodes_.size());
     std::ranges::transform(nodes_, curvatures.begin(), [](const Node& node) { return node.side.curvature(); });
   }
-  save_leaves(out);
-  if (budget_.bounded()) out.u64("budget", 1)[0] = max_examples_;
-  std::vector<const Regressor*> all;
-  for_each_regressor(*this, [&](const Regressor& regressor, const auto&) { all.push_back(&regressor); });
-  save_regressors(out, all, options_.learner, for_prediction);
-}
-
-// The entries of each leaf in order, and the examples with their labels.
-void MemoryTree::save_leaves(ArrayWriter& out) const {
   auto sizes = out.u32("node.entries", nodes_.size());
   std::ranges::transform(nodes_, sizes.begin(),
                          [](const Node& node) { return static_cast<std::uint32_t>(node.entries.size()); });
   auto entries = out.u32("leaf.entry", remembered_.size());
   for (auto next = entries.begin(); const Node& node : nodes_) next = std::ranges::copy(node.entries, next).out;
   save_remembered(out, "entry", remembered_, examples_);
+  if (budget_.bounded()) out.u64("budget", 1)[0] = max_examples_;
+  std::vector<const Regressor*> all;
+  for_each_regressor(*this, [&](const Regressor& regressor, const auto&) { all.push_back(&regressor); });
+  save_regressors(out, all, options_.learner, for_prediction);
 }
 
 MemoryTree::MemoryTree(const MemoryTreeOptions& options, const ArrayReader& saved, bool for_prediction, bool check_only)

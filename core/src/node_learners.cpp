@@ -176,7 +176,13 @@ void NodeLearners::learn_one(Node& node, const Event& event, std::span<const std
 
 void NodeLearners::run(const std::function<bool(const Idle&)>& take_in, unsigned threads) {
   if (threads <= 1) {
-    while (take_in([] { return false; })) work_off_queues();
+    while (take_in([] { return false; })) {
+      for (const NodeId v : waiting_) {
+        if (has(v)) bring_up_to_date(v);  // it may have been discarded, or brought up to date, since it was queued
+      }
+      waiting_.clear();
+      positives_.clear();
+    }
     return;
   }
   std::vector<Workspace> works(threads);
@@ -199,14 +205,6 @@ void NodeLearners::run(const std::function<bool(const Idle&)>& take_in, unsigned
   }
   crew.finish();
   forget_tasks();
-}
-
-void NodeLearners::work_off_queues() {
-  for (const NodeId v : waiting_) {
-    if (has(v)) bring_up_to_date(v);  // the node may have been discarded, or brought up to date, since it was queued
-  }
-  waiting_.clear();
-  positives_.clear();
 }
 
 void NodeLearners::seal_queues() {

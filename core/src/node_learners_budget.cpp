@@ -54,7 +54,13 @@ void NodeLearners::make_room(std::uint64_t bytes) {
   const std::uint64_t needed = lasting + count_memory();
   const std::uint64_t held = count() + bytes;
   // No row is forgotten for what will not fit.
-  if (needed <= most && held > kept(most)) forget_rows(held - kept(most));
+  if (needed <= most && held > kept(most)) {
+    forget_least(held - kept(most), [this](auto&& visit) {
+      for (const auto& node : nodes_) {
+        if (node) visit(node->block);
+      }
+    });
+  }
   counted_ = count() + bytes;
   if (counted_ <= most) return;
   counted_ -= bytes;
@@ -105,15 +111,6 @@ void NodeLearners::forget_examples(std::uint64_t most) {
       for (const ExampleId example : node->memory.shrink(seed_, replay_.replay_memory)) examples_.release(example);
     }
   }
-}
-
-// Forgets the rows of least worth over all nodes, including all of equal worth.
-void NodeLearners::forget_rows(std::uint64_t bytes) {
-  forget_least(bytes, [this](auto&& visit) {
-    for (const auto& node : nodes_) {
-      if (node) visit(node->block);
-    }
-  });
 }
 
 }  // namespace labelgrove

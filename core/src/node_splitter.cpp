@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "labelgrove/archive_check.hpp"
 #include "labelgrove/hash.hpp"
 
 namespace labelgrove {
@@ -57,7 +58,7 @@ NodeSplitter::Split NodeSplitter::split(const NodeDraft& node) {
   std::vector<float> weights = learn(node, split.figures);
   Hyperplanes planes(options_.hyperplanes(), features_, std::move(weights));
   // Steps that are too large can lead to an overflow.
-  if (planes.is_finite() && send(node, planes, split.children)) {
+  if (all_finite(planes.weights()) && send(node, planes, split.children)) {
     measure(node, split.figures);
     split.planes.emplace(std::move(planes));
   } else {

@@ -74,10 +74,7 @@ std::uint64_t saved_labels(const ArrayReader& saved) {
 }
 
 bool same_counts(const OnlineThresholds* a, const OnlineThresholds* b) {
-  const auto same = [](const OnlineThresholds::Counts& one, const OnlineThresholds::Counts& other) {
-    return one.hits == other.hits && one.positives == other.positives && one.predicted == other.predicted;
-  };
-  return a == nullptr || (a->examples() == b->examples() && std::ranges::equal(a->counts(), b->counts(), same));
+  return a == nullptr || (a->examples() == b->examples() && std::ranges::equal(a->counts(), b->counts()));
 }
 
 }  // namespace

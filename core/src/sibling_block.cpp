@@ -107,10 +107,6 @@ std::uint32_t SiblingBlock::start_row() {
   return row_count_++;
 }
 
-void SiblingBlock::make_room(std::uint32_t columns) {
-  if (columns > stride_) move_to_stride(room_for(columns));
-}
-
 // In place: the pages with the rows are already mapped and in the cache, and fresh ones would cost more than moving the
 // data. Rows are moved in an order in which none is overwritten before it has moved.
 void SiblingBlock::move_to_stride(std::uint32_t stride) {
@@ -153,7 +149,7 @@ void SiblingBlock::copy_column(std::uint32_t from, std::uint32_t to, bool negate
 }
 
 void SiblingBlock::add_leaf() {
-  make_room(columns_ + 1);
+  if (columns_ == stride_) move_to_stride(room_for(columns_ + 1));
   ++columns_;
   copy_column(columns_ - 2, columns_ - 1, false);  // theta stays the last column
   copy_column(columns_ - 1, columns_ - 2, true);   // and the new leaf is its inverse

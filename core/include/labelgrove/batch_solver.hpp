@@ -77,7 +77,6 @@ class BatchSolver {
   void learn_from_all(const NodeProblem& problem, const NodeExamples& targets, std::span<const float> example_costs,
                       std::uint32_t pass);
   void choose_order(std::uint32_t pass, bool everyone, std::uint64_t stream);
-  void prefetch(const NodeProblem& problem, const NodeExamples& targets, std::size_t i) const;
   float visit(const Features& x, float square, const NodeExamples& targets, std::size_t i, float cost);
   std::uint32_t column_of(std::uint32_t child) const { return child < column_of_.size() ? column_of_[child] : kNone; }
   void find_shares(const NodeProblem& problem, const NodeExamples& targets, std::span<const float> example_costs);

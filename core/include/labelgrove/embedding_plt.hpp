@@ -127,7 +127,6 @@ class EmbeddingPlt final : public Embedding {
   void learn_one(const Example& example, std::uint64_t pass, Scratch& work);
   void replay(Scratch& work);
   void remember(const Example& example);
-  void save_memory(ArrayWriter& out) const;
   void load_memory(const ArrayReader& saved, bool check_only);
   void move(std::uint32_t row, float share, const float* gradient, float square, const VectorStep& step);
 

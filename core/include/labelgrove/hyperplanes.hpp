@@ -30,7 +30,6 @@ class Hyperplanes {
   // The row of features()[place].
   const float* row(std::size_t place) const { return weights_.data() + (place + 1) * count_; }
 
-  bool is_finite() const;
   // out[m] = w . x, where x.ids are positions in features().
   void margins_by_place(const Features& x, Workspace& work, float* out) const;
   // Calls take(j, row) for every feature x.ids[j] in order; row is null if it has no weights.

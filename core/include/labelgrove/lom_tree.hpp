@@ -103,11 +103,9 @@ class LomTree {
   void start_over(NodeId v);
   void update_above(NodeId v);
   std::uint64_t count() const;
-  std::uint64_t new_labels_bytes(LabelId label) const;
   auto regressors();
   NodeId train(Node& node, const Features& x, float weight, ClassCount& seen);
   void save_statistics(ArrayWriter& out, std::size_t entries) const;
-  void save_weights(ArrayWriter& out, std::size_t entries) const;
   template <typename T, typename Get>
   Source<T> by_class(Get get) const;
   void find_heights();

@@ -163,7 +163,6 @@ class MemoryTree {
   NodeId go_down(std::uint32_t entry, NodeId v);
   void split(NodeId v);
   void take_out(std::uint32_t entry);
-  void save_leaves(ArrayWriter& out) const;
   void load_seen(const ArrayReader& saved, std::uint64_t examples);
   void load_leaves(const ArrayReader& saved, std::uint64_t reached, bool check_only);
   // Visits the routers in the order of their nodes, the similarity, and the classifiers in the order of their labels.

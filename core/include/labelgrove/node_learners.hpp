@@ -145,14 +145,12 @@ class NodeLearners {
   void work_off(Task& task, Workspace& work);
   void work_off(Node& node, std::span<const Event> events, std::span<const std::uint32_t> positives, Workspace& work);
   void learn_one(Node& node, const Event& event, std::span<const std::uint32_t> positives, Workspace& work);
-  void work_off_queues();
   void seal_queues();
   void forget_tasks();
   std::uint64_t count() const;
   std::uint64_t count_lasting() const;
   std::uint64_t count_memory() const;
   void forget_examples(std::uint64_t most);
-  void forget_rows(std::uint64_t bytes);
 
   LearnerOptions learner_;
   ReplayOptions replay_;

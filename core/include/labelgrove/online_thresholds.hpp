@@ -29,6 +29,7 @@ class OnlineThresholds {
     std::uint64_t hits = 0;
     std::uint64_t positives = 0;
     std::uint64_t predicted = 0;
+    friend bool operator==(const Counts&, const Counts&) = default;
   };
 
   OnlineThresholds(OfoOptions options, const LabelTree& tree) : OnlineThresholds(options, tree, {}, 0) {}

@@ -106,7 +106,6 @@ class SiblingBlock final : public RowBlock {
   void reserve_rows(std::size_t rows);
   void set_stride(std::uint32_t stride);
   std::uint32_t start_row();
-  void make_room(std::uint32_t columns);
   void move_to_stride(std::uint32_t stride);
   void copy_column(std::uint32_t from, std::uint32_t to, bool negated);
   void take_over(FeatureId feature, Workspace& work);
