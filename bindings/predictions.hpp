@@ -71,8 +71,8 @@ class Ranking {
   nb::ndarray<float, nb::numpy> scores_;
 };
 
-// (labels (n, k), scores (n, k), costs (n, 4)). find_all(take) calls take(row, stats, found) for every row, in any order
-// and from any thread.
+// (labels (n, k), scores (n, k), costs (n, 4)). find_all(take) calls take(row, stats, found) for every row, in any
+// order and from any thread.
 template <typename FindAll>
 nb::tuple ranked_by(std::size_t n, std::size_t k, FindAll&& find_all) {
   Ranking ranking(n, k);

@@ -277,7 +277,7 @@ class Assembly {
 
   void finish(NodeId v, Link link) { blocks_[place_[v]] = assemble(link, width_[v], std::exchange(tiles_[v], {})); }
 
-  // Of nodes whose children all, or nearly all, of their examples have, or none: such margins are far surer than others.
+  // Of nodes whose children all, or nearly all, of their examples have, or none: their margins are far surer.
   Link fixed_link() const { return options_.link == Link::calibrated ? Link::squared_hinge : options_.link; }
 
   bool competing() const { return options_.solver.loss == BatchLoss::softmax; }

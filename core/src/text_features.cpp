@@ -249,8 +249,8 @@ class Counter {
   std::vector<Unit> units_;
 };
 
-// The smallest of the `most` largest values, none of them negative, and how many of these equal it; zeros if there are no
-// more than `most` values.
+// The smallest of the `most` largest values, none of them negative, and how many of these equal it; zeros if there are
+// no more than `most` values.
 std::pair<float, std::size_t> lightest_of(std::span<const float> values, std::size_t most) {
   if (values.size() <= most) return {0.0F, 0};
   // The bits of such numbers have the order of the numbers. Those of the result are found one by one, from the highest:

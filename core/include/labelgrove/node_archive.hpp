@@ -42,8 +42,8 @@ using TakeBlock = std::function<std::uint32_t(NodeId, const BlockView&)>;
 void load_blocks(const ArrayReader& saved, const TreeOutline& tree, const LearnerOptions& learner, bool for_prediction,
                  const std::function<bool(NodeId)>& has_theta, const CompactTree* batch, const TakeBlock& take);
 
-// Save and load the examples that a model remembers, in the order of its memory, with their labels: how many each has in
-// the array "<prefix>.labels", and which in "<prefix>.label". `take` gets each example, its weight and its labels.
+// Save and load the examples that a model remembers, in the order of its memory, with their labels: how many each has
+// in the array "<prefix>.labels", and which in "<prefix>.label". `take` gets each example, its weight and its labels.
 void save_remembered(ArrayWriter& out, const std::string& prefix, const ReplayMemory& memory,
                      const ExampleStore& examples);
 std::size_t load_remembered(const ArrayReader& saved, const std::string& prefix,

@@ -37,8 +37,8 @@ class ScoreCalibration {
 
   // found[i] = the probability of a label with log-odds logits[i] that has places[i] labels before it.
   void apply(std::span<const double> logits, std::span<const std::size_t> places, double* found) const;
-  // least[i] = the score, as a probability, from which on labels at this place reach thresholds[i]; it may be too low by
-  // a few units in the last place. Thresholds outside (0, 1] stay as they are.
+  // least[i] = the score, as a probability, from which on labels at this place reach thresholds[i]; it may be too low
+  // by a few units in the last place. Thresholds outside (0, 1] stay as they are.
   void uncalibrate(std::span<const float> thresholds, std::size_t place, float* least) const;
   struct Curve {
     double fall = 0.0;                    // f

@@ -214,8 +214,8 @@ class BasicSearcher {
   // Of the last find(). REQUIRES: there was one.
   const SearchStats& stats() const { return searches_.front().stats(); }
 
-  // See Traversal. `query_of(i)` is the query for the i-th example. Returns one search per example, valid until the next
-  // call.
+  // See Traversal. `query_of(i)` is the query for the i-th example. Returns one search per example, valid until the
+  // next call.
   template <typename QueryOf>
   std::span<const OneSearch> find_together(QueryOf&& query_of, std::span<const Features> examples) {
     while (searches_.size() < examples.size()) searches_.emplace_back(trees_, scope_);
