@@ -5,8 +5,6 @@
 namespace labelgrove {
 namespace {
 
-constexpr NodeId kTop = LomTree::kRoot;
-
 // For counting memory: a node in a list that doubles, including the copy while it does; and a label's data and name.
 constexpr std::uint64_t kBytesOfLomNode = 3 * sizeof(LomTree::Node);
 constexpr std::uint64_t kBytesOfClassName = 160;
@@ -38,7 +36,7 @@ auto LomTree::regressors() {
 std::uint64_t LomTree::max_nodes() const {
   const std::uint64_t wanted = options_.max_nodes > 0
                                    ? options_.max_nodes
-                                   : std::uint64_t{options_.nodes_per_class} * nodes_[kTop].classes.size() - 1;
+                                   : std::uint64_t{options_.nodes_per_class} * nodes_[kRoot].classes.size() - 1;
   return budget_.bounded() ? std::min(wanted, budget_.most() / kShareOfNodes / (2 * kBytesOfLomNode)) : wanted;
 }
 
@@ -53,7 +51,7 @@ void LomTree::learn(const Features& given, LabelId label, float weight) {
   const std::uint64_t needed =
       label < known_.count() ? 0 : (label + std::uint64_t{1} - known_.count()) * kBytesOfClassName;
   const std::uint64_t announced =
-      budget_.bounded() ? needed + (nodes_[kTop].height + std::uint64_t{2}) * ClassHistogram::kMostGrowth : 0;
+      budget_.bounded() ? needed + (nodes_[kRoot].height + std::uint64_t{2}) * ClassHistogram::kMostGrowth : 0;
   usable_ = false;  // until all is done
   try {
     budget_.take_or_throw(announced, regressors());
@@ -64,7 +62,7 @@ void LomTree::learn(const Features& given, LabelId label, float weight) {
   std::uint64_t taken = needed;
   known_.see(label);
   const Features x = options_.normalize ? of_unit_length(given, unit_) : given;
-  NodeId v = kTop;
+  NodeId v = kRoot;
   while (true) {
     taken -= nodes_[v].classes.most_bytes();
     ClassCount& seen = nodes_[v].classes.at(label);  // stays valid when nodes_ grows
@@ -119,9 +117,9 @@ NodeId LomTree::recyclable_leaf() const {
   const auto smaller = [this](const Node& node) {
     return nodes_[node.left].smallest <= nodes_[node.right].smallest ? node.left : node.right;
   };
-  if (nodes_[kTop].is_leaf()) return kNone;
-  NodeId v = smaller(nodes_[kTop]);
-  if (nodes_[v].is_leaf()) v = v == nodes_[kTop].left ? nodes_[kTop].right : nodes_[kTop].left;
+  if (nodes_[kRoot].is_leaf()) return kNone;
+  NodeId v = smaller(nodes_[kRoot]);
+  if (nodes_[v].is_leaf()) v = v == nodes_[kRoot].left ? nodes_[kRoot].right : nodes_[kRoot].left;
   if (nodes_[v].is_leaf()) return kNone;
   while (!nodes_[v].is_leaf()) v = smaller(nodes_[v]);
   return v;
@@ -148,7 +146,7 @@ void LomTree::start_over(NodeId v) {
 
 // UpdateC, and the same for heights.
 void LomTree::update_above(NodeId v) {
-  while (v != kTop) {
+  while (v != kRoot) {
     v = nodes_[v].parent;
     Node& node = nodes_[v];
     const Node& left = nodes_[node.left];
