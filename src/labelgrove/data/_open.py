@@ -159,69 +159,47 @@ def _cut(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 class _Decoder(Protocol):
-    """One gzip member, bzip2 or xz stream, or zstd frame, being decompressed."""
+    """One bzip2 or xz stream, zstd frame or gzip member: the standard library's decompressors."""
 
-    def feed(self, data: bytes) -> bytes: ...
-
-    @property
-    def hungry(self) -> bool: ...
+    def decompress(self, data: bytes, max_length: int) -> bytes: ...
 
     @property
-    def finished(self) -> bool: ...
+    def needs_input(self) -> bool: ...
 
     @property
-    def left_over(self) -> bytes: ...
+    def eof(self) -> bool: ...
+
+    @property
+    def unused_data(self) -> bytes: ...
 
 
 class _Gzip:
+    """Give zlib's decompressor the methods of the others."""
+
     def __init__(self) -> None:
         self._decoder = zlib.decompressobj(wbits=31)  # 31: with gzip header and checksum
 
-    def feed(self, data: bytes) -> bytes:
-        return self._decoder.decompress(self._decoder.unconsumed_tail + data, BLOCK_BYTES)
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        return self._decoder.decompress(self._decoder.unconsumed_tail + data, max_length)
 
     @property
-    def hungry(self) -> bool:
+    def needs_input(self) -> bool:
         return not self._decoder.unconsumed_tail
 
     @property
-    def finished(self) -> bool:
+    def eof(self) -> bool:
         return self._decoder.eof
 
     @property
-    def left_over(self) -> bytes:
-        return self._decoder.unused_data
-
-
-class _Blockwise:
-    """A bzip2, xz or zstd stream: the standard library gives all decoders the same methods."""
-
-    def __init__(
-        self, decoder: bz2.BZ2Decompressor | lzma.LZMADecompressor | zstd.ZstdDecompressor
-    ) -> None:
-        self._decoder = decoder
-
-    def feed(self, data: bytes) -> bytes:
-        return self._decoder.decompress(data, BLOCK_BYTES)
-
-    @property
-    def hungry(self) -> bool:
-        return self._decoder.needs_input
-
-    @property
-    def finished(self) -> bool:
-        return self._decoder.eof
-
-    @property
-    def left_over(self) -> bytes:
+    def unused_data(self) -> bytes:
         return self._decoder.unused_data
 
 
 _DECODERS: dict[str, Callable[[], _Decoder]] = {
     "gzip": _Gzip,
-    "bzip2": lambda: _Blockwise(bz2.BZ2Decompressor()),
-    "xz": lambda: _Blockwise(lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY_BYTES)),
-    "zstd": lambda: _Blockwise(zstd.ZstdDecompressor()),  # takes 128 MiB at most
+    "bzip2": bz2.BZ2Decompressor,
+    "xz": lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY_BYTES),
+    "zstd": zstd.ZstdDecompressor,  # takes 128 MiB at most
 }
 
 
@@ -236,18 +214,18 @@ def _decompressed(
     data = next(raw, b"")
     while data:
         decoder = new_decoder()
-        while not decoder.finished:
+        while not decoder.eof:
             try:
-                content = decoder.feed(data)
+                content = decoder.decompress(data, BLOCK_BYTES)
             except (zlib.error, lzma.LZMAError, zstd.ZstdError, OSError) as error:  # bzip2: OSError
                 raise DamagedStreamError(
                     f"the {kind} stream cannot be decompressed ({error})"
                 ) from None
             if content:
                 yield content
-            data = next(raw, b"") if decoder.hungry and not decoder.finished else b""
-            if not (content or data or decoder.finished) and decoder.hungry:
+            data = next(raw, b"") if decoder.needs_input and not decoder.eof else b""
+            if not (content or data or decoder.eof) and decoder.needs_input:
                 raise DamagedStreamError(f"the file is truncated: its {kind} stream has no end")
-        data = decoder.left_over.lstrip(b"\0")
+        data = decoder.unused_data.lstrip(b"\0")
         while not data and (piece := next(raw, b"")):
             data = piece.lstrip(b"\0")
