@@ -25,9 +25,7 @@ from labelgrove.data._text_rows import text_pieces
 _read = msgspec.json.Decoder().decode
 
 
-def read_jsonl(
-    source: LineSource, columns: Columns | None = None, *, labels_required: bool = True
-) -> Contents:
+def read_jsonl(source: LineSource, columns: Columns, *, labels_required: bool = True) -> Contents:
     """Open a file of JSON lines; without `labels_required`, labels may be missing.
 
     Raises
@@ -36,34 +34,20 @@ def read_jsonl(
         While reading, at a line that is not a JSON object, lacks a key or has a value of the wrong
         type.
     """
-    chosen = Columns() if columns is None else columns
 
     def parse(line: bytes) -> tuple[tuple[str, ...], str]:
-        return parse_line(line, chosen, labels_required)
+        try:
+            row = _read(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            row = None
+        if isinstance(row, dict):
+            return columns.read(row, labels_required)
+        # Not an object, or not strict JSON, such as an unused NaN.
+        labels, text = columns.read(json_object(line.decode("utf-8")), labels_required)
+        refuse_half_characters(text, *labels)
+        return labels, text
 
     return Contents(text_pieces(source, parse), is_text=True, labels_are_int=False)
-
-
-def parse_line(
-    line: bytes, columns: Columns, labels_required: bool = True
-) -> tuple[tuple[str, ...], str]:
-    """Parse a line into labels and text; raises RowError or, unless UTF-8, UnicodeDecodeError."""
-    try:
-        row = _read(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return _parse_oddity(line.decode("utf-8"), columns, labels_required)
-    if not isinstance(row, dict):
-        return _parse_oddity(line.decode("utf-8"), columns, labels_required)
-    return columns.read(row, labels_required)
-
-
-def _parse_oddity(
-    line: str, columns: Columns, labels_required: bool
-) -> tuple[tuple[str, ...], str]:
-    """As `parse_line`, for lines that are not objects or not strict JSON, such as an unused NaN."""
-    labels, text = columns.read(json_object(line), labels_required)
-    refuse_half_characters(text, *labels)
-    return labels, text
 
 
 def json_object(line: str) -> dict[str, Any]:

@@ -46,15 +46,14 @@ def parse_lines(lines: Lines, dialect: Dialect, bounds: Bounds, path: str) -> It
     """
     if not lines:
         return
+    problem = None
     try:
         piece = parse_fast(lines, dialect, bounds)
     except (NotPlainError, RowError):
-        piece, error = parse_slow(lines, dialect, bounds)
-        yield piece
-        if error is not None:
-            raise FileFormatError(path, lines[piece.n_rows][0], str(error)) from None
-    else:
-        yield piece
+        piece, problem = parse_slow(lines, dialect, bounds)
+    yield piece
+    if problem is not None:
+        raise FileFormatError(path, lines[piece.n_rows][0], str(problem))
 
 
 def parse_fast(lines: Lines, dialect: Dialect, bounds: Bounds) -> Piece:

@@ -10,7 +10,7 @@ import numpy as np
 from labelgrove._errors import FileFormatError
 from labelgrove.data._chunks import Piece
 from labelgrove.data._columns import Columns, labels_of, text_of
-from labelgrove.data._lines import Block, LineSource
+from labelgrove.data._lines import LineSource
 from labelgrove.data._rows import RowError
 
 #: A piece of a table ends at this many rows or characters.
@@ -35,31 +35,20 @@ def text_pieces(source: LineSource, parse: ParseLine) -> Iterator[Piece]:
         At the first malformed line, after a piece of all rows before it.
     """
     for block in source.blocks():
-        piece, problem = _parse_block(block, parse)
-        yield piece
-        if problem is not None:
-            line, reason = problem
-            raise FileFormatError(source.path, line, reason)
-
-
-def _parse_block(block: Block, parse: ParseLine) -> tuple[Piece, tuple[int, str] | None]:
-    rows, problem = Collected(), None
-    for number, line in block.lines():
-        if not line:
-            continue
-        try:
-            labels, text = parse(line)
-        except UnicodeDecodeError as error:
-            problem = (
-                number,
-                f"byte {error.start + 1} of the line is not UTF-8; expected UTF-8 text",
-            )
-            break
-        except RowError as error:
-            problem = number, str(error)
-            break
-        rows.add(labels, text, number)
-    return rows.take(), problem
+        rows = Collected()
+        for number, line in block.lines():
+            if not line:
+                continue
+            try:
+                labels, text = parse(line)
+            except (RowError, UnicodeDecodeError) as error:
+                yield rows.take()
+                reason = str(error)
+                if isinstance(error, UnicodeDecodeError):
+                    reason = f"byte {error.start + 1} of the line is not UTF-8; expected UTF-8 text"
+                raise FileFormatError(source.path, number, reason) from None
+            rows.add(labels, text, number)
+        yield rows.take()
 
 
 class Collected:
