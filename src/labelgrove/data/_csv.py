@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from labelgrove._errors import FileFormatError
@@ -46,7 +46,7 @@ def read_csv(
     """
     # Python limits fields to 128 KiB, for the whole process; texts may be longer.
     csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE_BYTES))
-    lines = decoded_lines(source)
+    lines = decoded_lines(source.path, source.lines())
 
     def choose(names: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         return columns.of_text(names), columns.of_labels(names, labels_required)
@@ -125,19 +125,18 @@ def problem_of(error: csv.Error, delimiter: str) -> str:
     return f"not {kind} ({reason})"
 
 
-def decoded_lines(source: LineSource) -> Iterator[str]:
-    """Yield the lines of the file, each with its line break."""
-    for block in source.blocks():
-        for number, line in block.lines():
-            try:
-                yield line.decode("utf-8") + "\n"
-            except UnicodeDecodeError as error:
-                raise FileFormatError(
-                    source.path,
-                    number,
-                    f"byte {error.start + 1} of the line is not UTF-8; expected UTF-8 text (a "
-                    "spreadsheet saves it as 'CSV UTF-8', and iconv converts)",
-                ) from None
+def decoded_lines(path: str, lines: Iterable[tuple[int, bytes]]) -> Iterator[str]:
+    """Yield the numbered lines of a file as text, each with its line break."""
+    for number, line in lines:
+        try:
+            yield line.decode("utf-8") + "\n"
+        except UnicodeDecodeError as error:
+            raise FileFormatError(
+                path,
+                number,
+                f"byte {error.start + 1} of the line is not UTF-8; expected UTF-8 text (a "
+                "spreadsheet saves it as 'CSV UTF-8', and iconv converts)",
+            ) from None
 
 
 def _pieces(

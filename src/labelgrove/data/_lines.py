@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import NamedTuple
 
 from labelgrove._errors import FileFormatError
 from labelgrove.data._limits import MAX_LINE_BYTES
-from labelgrove.data._open import DamagedStreamError
+from labelgrove.data._open import DamagedStreamError, open_pieces
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -110,6 +111,11 @@ class LineSource:
             self.last_line = line
             yield Block(line, _with_plain_line_ends(b"".join(unfinished)))
 
+    def lines(self) -> Iterator[tuple[int, bytes]]:
+        """Yield all lines with their numbers; raises as `blocks`."""
+        for block in self.blocks():
+            yield from block.lines()
+
     def _content(self) -> Iterator[bytes]:
         yield self._head.removeprefix(_BYTE_ORDER_MARK)
         yield from self._pieces
@@ -119,6 +125,18 @@ class LineSource:
             return next(content, None)
         except DamagedStreamError as error:
             raise FileFormatError(self.path, line, str(error)) from None
+
+
+def lines_in(path: str) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines of a file, plain or compressed, with their numbers; raises as `blocks`.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be opened.
+    """
+    with ExitStack() as resources:
+        yield from LineSource(path, open_pieces(path, resources)).lines()
 
 
 def has_line(head: bytes) -> bool:

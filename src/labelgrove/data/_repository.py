@@ -6,14 +6,12 @@ import math
 import os
 import re
 from collections.abc import Iterator
-from contextlib import ExitStack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labelgrove._errors import FileFormatError
-from labelgrove.data._lines import LineSource
-from labelgrove.data._open import open_pieces
+from labelgrove.data._lines import lines_in
 from labelgrove.data._rows import shown
 
 _PAIR = re.compile(rb"(\d{1,10})[ \t]+(\d{1,10})")
@@ -107,12 +105,9 @@ def read_filter_pairs(path: str | os.PathLike[str]) -> dict[int, tuple[int, ...]
 def _lines(path: str) -> Iterator[tuple[int, bytes]]:
     """Yield the non-empty lines with their numbers; raises an error if there are none."""
     empty = True
-    with ExitStack() as resources:
-        source = LineSource(path, open_pieces(path, resources))
-        for block in source.blocks():
-            for number, line in block.lines():
-                if stripped := line.strip():
-                    empty = False
-                    yield number, stripped
+    for number, line in lines_in(path):
+        if stripped := line.strip():
+            empty = False
+            yield number, stripped
     if empty:
         raise FileFormatError(path, None, "the file is empty; expected one line per entry")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from contextlib import ExitStack
 from os import PathLike, fspath
 from typing import Any
 
@@ -12,8 +11,7 @@ import numpy.typing as npt
 
 from labelgrove._errors import FileFormatError
 from labelgrove._optional import optional
-from labelgrove.data._lines import LineSource
-from labelgrove.data._open import open_pieces
+from labelgrove.data._lines import lines_in
 
 Vector = npt.NDArray[np.float32]
 
@@ -52,16 +50,14 @@ def read_vectors(path: str | PathLike[str]) -> dict[str, Vector] | Vector:
 def _words(path: str) -> dict[str, Vector]:
     found: dict[str, Vector] = {}
     size = 0
-    with ExitStack() as resources:
-        for block in LineSource(path, open_pieces(path, resources)).blocks():
-            for number, line in block.lines():
-                fields = line.rstrip(b" ").split(b" ")
-                if number == 1 and (header := _HEADER.fullmatch(line)):
-                    size = int(header[1])
-                    continue
-                size = size or len(fields) - 1
-                word, vector = _entry(path, number, fields, size)
-                found.setdefault(word, vector)
+    for number, line in lines_in(path):
+        fields = line.rstrip(b" ").split(b" ")
+        if number == 1 and (header := _HEADER.fullmatch(line)):
+            size = int(header[1])
+            continue
+        size = size or len(fields) - 1
+        word, vector = _entry(path, number, fields, size)
+        found.setdefault(word, vector)
     if not found:
         raise FileFormatError(path, None, "there are no vectors in this file")
     return found

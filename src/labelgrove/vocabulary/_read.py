@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,8 @@ from labelgrove.data._annif import uri_in
 from labelgrove.data._columns import kind_of
 from labelgrove.data._csv import DELIMITERS, decoded_lines, problem_of, split_header
 from labelgrove.data._jsonl import json_object, refuse_half_characters
-from labelgrove.data._lines import LineSource
-from labelgrove.data._open import open_pieces, split_compression
+from labelgrove.data._lines import lines_in
+from labelgrove.data._open import split_compression
 from labelgrove.data._rows import RowError, shown
 from labelgrove.vocabulary._vocabulary import Concept, Vocabulary
 
@@ -135,25 +135,14 @@ def _in(languages: tuple[str, ...], concept: Concept) -> Concept:
     return concept
 
 
-def _lines(path: str) -> Iterator[tuple[int, str]]:
-    """Yield the non-empty lines with their numbers."""
-    with ExitStack() as resources:
-        source = LineSource(path, open_pieces(path, resources))
-        for number, line in enumerate(decoded_lines(source), 1):
-            if line.strip():
-                yield number, line.rstrip("\n")
-
-
 def _parsed(path: str, parse: Callable[[str, int], Concept]) -> Iterator[Row]:
-    for number, line in _lines(path):
+    """Yield the concepts of the non-empty lines."""
+    for number, line in enumerate(decoded_lines(path, lines_in(path)), 1):
         try:
-            yield number, parse(line, number)
+            if line.strip():
+                yield number, parse(line.rstrip("\n"), number)
         except RowError as error:
             raise FileFormatError(path, number, str(error)) from None
-
-
-def _tsv(path: str) -> Iterator[Row]:
-    return _parsed(path, _tsv_concept)
 
 
 def _tsv_concept(line: str, _number: int) -> Concept:
@@ -164,11 +153,8 @@ def _tsv_concept(line: str, _number: int) -> Concept:
     return Concept(identifier, {"": name} if name else {})
 
 
-def _json(path: str) -> Iterator[Row]:
-    return _parsed(path, lambda line, number: _json_concept(json_object(line), number))
-
-
-def _json_concept(row: Mapping[str, Any], number: int) -> Concept:
+def _json_concept(line: str, number: int) -> Concept:
+    row = json_object(line)
     identifier = next((row[key] for key in _IDS if row.get(key) is not None), number - 1)
     if isinstance(identifier, bool) or not isinstance(identifier, str | int) or identifier == "":
         raise RowError(f"the id is {kind_of(identifier)}; expected a string or an integer")
@@ -212,20 +198,18 @@ def _strings(key: str, found: Any) -> list[str]:
 
 
 def _csv(path: str) -> Iterator[Row]:
-    with ExitStack() as resources:
-        source = LineSource(path, open_pieces(path, resources))
-        lines = decoded_lines(source)
-        header = split_header(path, lines, DELIMITERS["csv"], _id_column)
-        names, delimiter = header.names, header.delimiter
-        table = csv.DictReader(lines, names, delimiter=delimiter, strict=True)
-        try:
-            for row in table:
-                if None in row or None in row.values():
-                    raise RowError(f"expected {len(names)} fields, one for each column")
-                yield header.line + table.line_num, _csv_concept(row, header.choice)
-        except (csv.Error, RowError) as error:
-            reason = problem_of(error, delimiter) if isinstance(error, csv.Error) else str(error)
-            raise FileFormatError(path, header.line + table.reader.line_num, reason) from None
+    lines = decoded_lines(path, lines_in(path))
+    header = split_header(path, lines, DELIMITERS["csv"], _id_column)
+    names, delimiter = header.names, header.delimiter
+    table = csv.DictReader(lines, names, delimiter=delimiter, strict=True)
+    try:
+        for row in table:
+            if None in row or None in row.values():
+                raise RowError(f"expected {len(names)} fields, one for each column")
+            yield header.line + table.line_num, _csv_concept(row, header.choice)
+    except (csv.Error, RowError) as error:
+        reason = problem_of(error, delimiter) if isinstance(error, csv.Error) else str(error)
+        raise FileFormatError(path, header.line + table.reader.line_num, reason) from None
 
 
 def _id_column(names: Iterable[str]) -> str:
@@ -250,13 +234,15 @@ def _csv_concept(row: Mapping[str, str], key: str) -> Concept:
     )
 
 
+_TSV, _JSON = partial(_parsed, parse=_tsv_concept), partial(_parsed, parse=_json_concept)
+
 _READERS: dict[str, Callable[[str], Iterator[Row]]] = {
-    ".tsv": _tsv,
-    ".txt": _tsv,
+    ".tsv": _TSV,
+    ".txt": _TSV,
     ".csv": _csv,
-    ".jsonl": _json,
-    ".ndjson": _json,
-    ".json": _json,
+    ".jsonl": _JSON,
+    ".ndjson": _JSON,
+    ".json": _JSON,
 }
 
 
