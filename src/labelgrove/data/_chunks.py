@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,16 @@ class SparseRows:
         return SparseRows(
             self.indptr[start : stop + 1] - low, self.indices[low:high], self.values[low:high]
         )
+
+
+def nonzero_ids(
+    indptr: NDArray[np.int64], indices: NDArray[Any], values: NDArray[Any]
+) -> list[tuple[int, ...]]:
+    """Return the ids of the non-zero values of each row."""
+    present = values != 0
+    ids = indices[present].tolist()
+    ends = np.concatenate([[0], np.cumsum(present)])[indptr].tolist()
+    return [tuple(ids[a:b]) for a, b in pairwise(ends)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,6 +29,7 @@ from labelgrove._names import object_array
 from labelgrove._targets import LabelRows
 from labelgrove.data._chunks import Contents, Piece, SparseRows
 from labelgrove.data._limits import BLOCK_BYTES, MAX_ID
+from labelgrove.data._numbers import steps
 
 HEADER = "dataset.json"
 _VERSION = 1
@@ -222,9 +223,7 @@ def _features(dataset: Dataset, start: int, stop: int) -> SparseRows:
     assert X is not None
     rows = SparseRows(X.indptr, X.indices, X.data).slice(start, stop)
     ids = rows.indices
-    rising = np.diff(ids) > 0
-    ends = rows.indptr[1:-1]
-    rising[ends[(ends > 0) & (ends < len(ids))] - 1] = True
+    rising = steps(rows.indptr, ids) > 0
     within = len(ids) == 0 or (ids.min() >= 0 and ids.max() < X.shape[1])
     if not (within and rising.all() and np.isfinite(rows.values).all()):
         raise _damaged(dataset.path, f"rows {start} to {stop - 1} hold invalid features")

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labelgrove._errors import FileFormatError
-from labelgrove.data._chunks import Contents, Piece, SparseRows
+from labelgrove.data._chunks import Contents, Piece, SparseRows, nonzero_ids
 from labelgrove.data._limits import MAX_ID
 from labelgrove.data._npz_arrays import StoredCsr, load_csr
 from labelgrove.data._rows import shown
@@ -88,7 +87,7 @@ def _pieces(X: StoredCsr, Y: StoredCsr | None) -> Iterator[Piece]:
         problem = min((p for p in problems if p is not None), key=lambda p: p[1], default=None)
         end = problem[1] if problem else stop
         if end > start:
-            labels = _labels(Y, start, end) if Y is not None else [()] * (end - start)
+            labels = nonzero_ids(*Y.part(start, end)) if Y is not None else [()] * (end - start)
             lines = np.arange(start + 1, end + 1, dtype=np.int64)
             yield Piece(labels, lines, _features(X, start, end))
         if problem:
@@ -100,14 +99,13 @@ def _first_problem(
     side: StoredCsr, start: int, stop: int, what: str
 ) -> tuple[str, int, str] | None:
     """Return path, row and reason of the first invalid entry in rows `start` to `stop`."""
-    low, high = int(side.indptr[start]), int(side.indptr[stop])
-    ids = side.indices[low:high].astype(np.int64)
-    values = _float32(side.data[low:high])
+    indptr, indices, data = side.part(start, stop)
+    ids, values = indices.astype(np.int64), _float32(data)
     wrong_id = (ids < 0) | (ids >= side.n_columns)
     wrong_value = ~np.isfinite(values)
     if what == "label":
         wrong_value |= values < 0
-    rows = np.repeat(np.arange(start, stop), np.diff(side.indptr[start : stop + 1]))
+    rows = np.repeat(np.arange(start, stop), np.diff(indptr))
     order = np.lexsort((ids, rows))
     repeated = np.zeros(len(ids), np.bool_)
     repeated[order[1:]] = (np.diff(ids[order]) == 0) & (np.diff(rows[order]) == 0)
@@ -120,7 +118,7 @@ def _first_problem(
         reason = f"{name} is out of range; expected 0 to {side.n_columns - 1}"
     elif wrong_value[place]:
         bounds = "finite, not negative" if what == "label" else "finite, within float32"
-        reason = f"{name} has the value {side.data[low + place]}; expected one that is {bounds}"
+        reason = f"{name} has the value {data[place]}; expected one that is {bounds}"
     else:
         reason = f"{name} occurs twice; expected every {what} at most once in a row"
     return side.path, int(rows[place]), reason
@@ -128,21 +126,11 @@ def _first_problem(
 
 def _features(X: StoredCsr, start: int, stop: int) -> SparseRows:
     """Return rows `start` to `stop` with sorted ids; every entry has been checked."""
-    low, high = int(X.indptr[start]), int(X.indptr[stop])
-    indptr = X.indptr[start : stop + 1] - low
-    ids = X.indices[low:high].astype(np.int32)
-    values = _float32(X.data[low:high])
+    indptr, indices, data = X.part(start, stop)
+    ids, values = indices.astype(np.int32), _float32(data)
     rows = np.repeat(np.arange(stop - start), np.diff(indptr))
     order = np.lexsort((ids, rows))
     return SparseRows(indptr, ids[order], values[order])
-
-
-def _labels(Y: StoredCsr, start: int, stop: int) -> list[tuple[int, ...]]:
-    low, high = int(Y.indptr[start]), int(Y.indptr[stop])
-    present = Y.data[low:high] != 0
-    ids = Y.indices[low:high][present].tolist()
-    ends = np.concatenate([[0], np.cumsum(present)])[Y.indptr[start : stop + 1] - low].tolist()
-    return [tuple(ids[a:b]) for a, b in pairwise(ends)]
 
 
 def _float32(values: NDArray[np.generic]) -> NDArray[np.float32]:

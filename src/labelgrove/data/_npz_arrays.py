@@ -57,6 +57,13 @@ class StoredCsr:
         """Number of rows."""
         return len(self.indptr) - 1
 
+    def part(
+        self, start: int, stop: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.generic], NDArray[np.generic]]:
+        """Return indptr, ids and values of rows `start` to `stop`."""
+        low, high = self.indptr[start], self.indptr[stop]
+        return self.indptr[start : stop + 1] - low, self.indices[low:high], self.data[low:high]
+
 
 class _ArrayError(Exception):
     """A defect of the archive; the caller adds the path."""

@@ -177,19 +177,19 @@ def _sorted_rows(
     indptr: Positions, ids: NDArray[np.int32], values: NDArray[np.float32]
 ) -> SparseRows:
     """Sort the ids of each row; a repeated id in a row is refused."""
-    disorder = _steps(indptr, ids) <= 0
+    disorder = steps(indptr, ids) <= 0
     if disorder.any():
         row_of = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
         order = np.lexsort((ids, row_of))
         ids, values = ids[order], values[order]
-        if (_steps(indptr, ids) <= 0).any():
+        if (steps(indptr, ids) <= 0).any():
             raise NotPlainError
     return SparseRows(indptr, ids, values)
 
 
-def _steps(indptr: Positions, ids: NDArray[np.int32]) -> NDArray[np.int64]:
+def steps(indptr: Positions, ids: NDArray[np.int32]) -> NDArray[np.int64]:
     """Return the differences of neighbouring ids, or 1 between rows, where any order is valid."""
-    steps = ids[1:].astype(np.int64) - ids[:-1]
+    found = ids[1:].astype(np.int64) - ids[:-1]
     borders = indptr[1:-1]
-    steps[borders[(borders > 0) & (borders < len(ids))] - 1] = 1
-    return steps
+    found[borders[(borders > 0) & (borders < len(ids))] - 1] = 1
+    return found

@@ -12,11 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack
-from itertools import pairwise
 from pathlib import Path
 
 from labelgrove._errors import FileFormatError
-from labelgrove.data._chunks import Contents, Piece
+from labelgrove.data._chunks import Contents, Piece, nonzero_ids
 from labelgrove.data._limits import MAX_ID
 from labelgrove.data._lines import LineSource
 from labelgrove.data._open import open_pieces
@@ -116,15 +115,10 @@ def _joined(X: Iterator[Piece], Y: Iterator[Piece]) -> Iterator[Piece]:
         if x is None or y is None:
             break
         rows = min(x.n_rows, y.n_rows)
-        yield Piece(_labels(y.slice(0, rows)), x.lines[:rows], x.slice(0, rows).features)
+        Y_rows = y.slice(0, rows).features
+        assert Y_rows is not None
+        labels = nonzero_ids(Y_rows.indptr, Y_rows.indices, Y_rows.values)
+        yield Piece(labels, x.lines[:rows], x.slice(0, rows).features)
         x, y = x.slice(rows, x.n_rows), y.slice(rows, y.n_rows)
     for _ in (*X, *Y):  # read to the end, which raises an error if a side is longer than declared
         pass
-
-
-def _labels(Y: Piece) -> list[tuple[int, ...]]:
-    assert Y.features is not None
-    there = Y.features.values != 0
-    ends = [0, *there.cumsum().tolist()]
-    ids = Y.features.indices[there].tolist()
-    return [tuple(ids[ends[a] : ends[b]]) for a, b in pairwise(Y.features.indptr.tolist())]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,13 @@ from labelgrove.data._write_rows import (
 )
 
 _TEXT_FORMATS = ("fasttext", "jsonl")
-_WRITTEN = (*_TEXT_FORMATS, "xmlc", "svmlight", "npz")
+_BLOCKS: dict[str, Callable[[Any, Labels], Iterator[bytes]]] = {
+    "fasttext": fasttext_blocks,
+    "jsonl": jsonl_blocks,
+    "xmlc": xmlc_blocks,
+    "svmlight": sparse_blocks,
+}
+_WRITTEN = (*_BLOCKS, "npz")
 
 
 def write_examples(
@@ -90,25 +96,12 @@ def write_examples(
         found, expected = ("texts", "features") if is_text else ("features", "texts")
         raise DataError(f"found {found} to write as {chosen}; expected {expected}")
     rows = _checked_labels(labels, as_int=not is_text)
-    if is_text:
-        _write_texts(name, _checked_texts(X_or_text, len(rows)), rows, chosen)
-    else:
-        _write_features(name, _checked_features(X_or_text, len(rows)), rows, chosen)
-
-
-def _write_texts(path: str, texts: list[str], labels: Labels, chosen: str) -> None:
-    blocks = (fasttext_blocks if chosen == "fasttext" else jsonl_blocks)(texts, labels)
-    with open_sink(path) as sink:
-        sink.writelines(blocks)
-
-
-def _write_features(path: str, X: csr_array, labels: Labels, chosen: str) -> None:
+    examples = (_checked_texts if is_text else _checked_features)(X_or_text, len(rows))
     if chosen == "npz":
-        _write_pair(path, X, labels)
+        _write_pair(name, examples, rows)
         return
-    blocks = (xmlc_blocks if chosen == "xmlc" else sparse_blocks)(X, labels)
-    with open_sink(path) as sink:
-        sink.writelines(blocks)
+    with open_sink(name) as sink:
+        sink.writelines(_BLOCKS[chosen](examples, rows))
 
 
 def _write_pair(path: str, X: csr_array, labels: Labels) -> None:
