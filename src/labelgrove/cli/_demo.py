@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from time import monotonic
 
 from rich.bar import Bar
@@ -58,8 +57,8 @@ class _Line:
 
     def cells(self) -> tuple[str, ...]:
         return (
-            _numbers.count(self.examples),
-            _numbers.count(self.labels),
+            f"{self.examples:,}",
+            f"{self.labels:,}",
             _numbers.percent(self.so_far),
             _numbers.percent(self.recent),
             _numbers.duration(self.seconds),
@@ -247,7 +246,7 @@ def show_conclusion(
     if scores:
         figures = "   ".join(f"{key.upper()} {_numbers.percent(v)}" for key, v in scores.items())
         pairs.append(("held out", f"{_numbers.counted(n_held_out, 'docstring')}:  {figures}"))
-    pairs.append(("model", f"{path} ({_numbers.size(Path(path).stat().st_size)})"))
+    pairs.append(("model", _numbers.sized(path)))
     console.print()
     show_pairs(pairs)
     console.print(Text("\nTry next", style="bold"))

@@ -488,17 +488,16 @@ def _for_programs(learning: Learning, path: str, known_before: int) -> dict[str,
 
 
 def _for_people(learning: Learning, path: str, known_before: int) -> list[tuple[str, str]]:
-    speed = _numbers.count(round(learning.examples / max(learning.seconds, 1e-9)))
+    speed = round(learning.examples / max(learning.seconds, 1e-9))
     time = _numbers.duration(learning.seconds)
-    examples = f"{_numbers.count(learning.examples)} in {time} ({speed} per second)"
-    new = learning.n_labels - known_before
-    labels = _numbers.count(learning.n_labels)
+    examples = f"{learning.examples:,} in {time} ({speed:,} per second)"
+    labels = f"{learning.n_labels:,}"
     if known_before:
-        labels += f" ({_numbers.count(new)} new)"
+        labels += f" ({learning.n_labels - known_before:,} new)"
     progress = _numbers.percent(learning.record.point().accuracy)
     return [
         ("examples", examples),
         ("labels", labels),
         *([("P@1 while learning", progress)] if learning.record.examples else []),
-        ("model", f"{path} ({_numbers.size(Path(path).stat().st_size)})"),
+        ("model", _numbers.sized(path)),
     ]

@@ -17,7 +17,7 @@ from labelgrove._names import integer_in, on_one_line
 from labelgrove.cli._application import trusting
 from labelgrove.cli._options import AS_FOUND, Naming, Reading, settable
 from labelgrove.cli.streams._console import say_warning
-from labelgrove.cli.streams._numbers import count, counted
+from labelgrove.cli.streams._numbers import counted
 from labelgrove.cli.streams._source import Source, joined
 from labelgrove.data import Examples
 from labelgrove.text import TextFeatures
@@ -264,8 +264,8 @@ def figures(tree: LabelTree, searches: Given | None = None) -> dict[str, Any]:
 def as_pairs(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Format figures for people."""
     pairs = [
-        ("labels", count(facts["n_labels"])),
-        ("nodes", count(facts["n_nodes"])),
+        ("labels", f"{facts['n_labels']:,}"),
+        ("nodes", f"{facts['n_nodes']:,}"),
         ("depth", f"{facts['depth']}, mean {facts['mean_depth']:.2f}"),
         ("balance", f"{facts['balance']:.3f}"),
         ("children", _children(facts["arities"])),
@@ -281,7 +281,7 @@ def as_pairs(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
 def _children(arities: Mapping[int, int]) -> str:
     if not arities:
         return "none"
-    shown = [f"{count(nodes)} × {arity}" for arity, nodes in list(arities.items())[:_MOST_ARITIES]]
+    shown = [f"{nodes:,} × {arity}" for arity, nodes in list(arities.items())[:_MOST_ARITIES]]
     return ", ".join(shown) + (", …" if len(arities) > _MOST_ARITIES else "")
 
 
@@ -338,7 +338,7 @@ class _Outline:
         if len(children) > len(shown):
             hidden = children[len(shown) :]
             labels = counted(int(self._below[hidden].sum()), "label")
-            yield f"{indent}└─ … {count(len(hidden))} more with {labels}"
+            yield f"{indent}└─ … {len(hidden):,} more with {labels}"
 
     def _holds_leaves_only(self, children: list[int]) -> bool:
         return not any(self._tree.children(child) for child in children)

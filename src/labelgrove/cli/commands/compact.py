@@ -116,11 +116,10 @@ def _examples(model: Model, data: str, reading: Reading, limit: int | None) -> t
 
 
 def _for_people(report: CompactionReport, path: str) -> list[tuple[str, str]]:
-    count, size = _numbers.count, _numbers.size
     pairs = [
-        ("weights", f"{count(report.weights_before)} → {count(report.weights_after)}"),
+        ("weights", f"{report.weights_before:,} → {report.weights_after:,}"),
         ("stored as", f"{report.dtype}, no weight below {report.threshold:.3g}"),
-        ("size", f"{size(report.bytes_before)} → {size(report.bytes_after)}"),
+        ("size", f"{_numbers.size(report.bytes_before)} → {_numbers.size(report.bytes_after)}"),
     ]
     before, after = report.precision_before, report.precision_after
     if before is not None and after is not None:

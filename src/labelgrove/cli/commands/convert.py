@@ -58,10 +58,10 @@ def convert(
     if json:
         write_json({"dataset": output, "examples": len(dataset), "features": width, "bytes": size})
         return
-    held = "text" if width is None else f"{_numbers.count(width)} features"
+    held = "text" if width is None else f"{width:,} features"
     show_pairs(
         [
-            ("examples", f"{_numbers.count(len(dataset))}, {held}"),
+            ("examples", f"{len(dataset):,}, {held}"),
             ("data set", f"{output} ({_numbers.size(size)})"),
         ]
     )

@@ -199,9 +199,9 @@ def show_evaluation(result: Mapping[str, Any]) -> None:
 
 
 def _findings(result: Mapping[str, Any]) -> list[tuple[str, str]]:
-    examples = _numbers.count(result["examples"])
+    examples = f"{result['examples']:,}"
     if result["examples_without_labels"]:
-        examples += f" ({_numbers.count(result['examples_without_labels'])} without labels)"
+        examples += f" ({result['examples_without_labels']:,} without labels)"
     pairs = [("examples", examples)]
     if "error" in result:
         margin = _numbers.percent(result["error_margin"])
@@ -216,12 +216,11 @@ def _findings(result: Mapping[str, Any]) -> list[tuple[str, str]]:
         parts = f"macro {macro} (over {in_test} in DATA), micro {micro}, instance {instance}"
         pairs.append(("F1 of label sets", f"{parts}; {sets}"))
     if result["unknown_labels"]:
-        share = f"{result['unknown_label_share']:.2%}"
-        number = _numbers.count(result["unknown_labels"])
-        pairs.append(("unknown labels", f"{number} ({share} of all true labels)"))
-    speed = _numbers.count(round(result["examples_per_second"]))
-    pairs.append(
-        ("prediction", f"{_numbers.duration(result['seconds'])} ({speed} examples per second)")
-    )
-    pairs.append(("classifiers", f"{result['classifiers_per_example']:,.1f} evaluated per example"))
-    return pairs
+        share = f"{result['unknown_label_share']:.2%} of all true labels"
+        pairs.append(("unknown labels", f"{result['unknown_labels']:,} ({share})"))
+    speed = f"{result['examples_per_second']:,.0f} examples per second"
+    return [
+        *pairs,
+        ("prediction", f"{_numbers.duration(result['seconds'])} ({speed})"),
+        ("classifiers", f"{result['classifiers_per_example']:,.1f} evaluated per example"),
+    ]

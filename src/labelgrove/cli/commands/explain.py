@@ -163,7 +163,7 @@ def show_explanation(explained: Explanation) -> None:
 
 def _heading(one: LabelExplanation) -> Text:
     mark, style = ("✓", "green") if one.predicted else ("·", "yellow")
-    place = f"  {_score(one.probability)}, rank {_numbers.count(one.rank)}"
+    place = f"  {_score(one.probability)}, rank {one.rank:,}"
     return Text.assemble((f"{mark} {one.called}", f"bold {style}"), (place, "dim"))
 
 

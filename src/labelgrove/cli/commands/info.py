@@ -49,6 +49,7 @@ def describe(model: Model, path: str) -> dict[str, Any]:
     counts = classifier.label_counts_
     frequent = np.argsort(-counts, kind="stable")[:_MOST_FREQUENT]
     names = classifier.classes_[frequent].tolist()
+    compaction = getattr(classifier, "compaction_", None)
     return {
         "model": path,
         "algorithm": algorithm_of(classifier),
@@ -67,7 +68,7 @@ def describe(model: Model, path: str) -> dict[str, Any]:
         "bytes": Path(path).stat().st_size,
         "model_bytes": int(size["model_bytes"]),
         "memory_bytes": int(size["memory_bytes"]),
-        **_compaction(classifier),
+        **({} if compaction is None else {"compaction": asdict(compaction)}),
     }
 
 
@@ -83,58 +84,32 @@ def _names(vocabulary: Vocabulary | None) -> dict[str, Any] | None:
     return {"concepts": len(vocabulary), "languages": list(filter(None, vocabulary.languages))}
 
 
-def _compaction(classifier: Any) -> dict[str, Any]:
-    report = getattr(classifier, "compaction_", None)
-    return {} if report is None else {"compaction": asdict(report)}
-
-
 def _tree_facts(classifier: Any) -> dict[str, Any]:
-    if isinstance(classifier, LOMTreeClassifier):
-        return _lom_tree_facts(classifier)
-    if isinstance(classifier, FastXMLClassifier | LdSMClassifier):
-        return _forest_facts(classifier)
-    if not isinstance(classifier, LabelTreeClassifier):
+    if isinstance(classifier, LabelTreeClassifier):
+        tree = classifier.tree_
+        leaves = np.fromiter(tree.labels, np.int64)
+        mean = float(tree.depths[leaves].mean()) if len(leaves) else 0.0
+        return {"nodes": int(tree.n_nodes), "depth": int(tree.depth), "mean_depth": mean}
+    if not isinstance(classifier, LOMTreeClassifier | FastXMLClassifier | LdSMClassifier):
         return {}
-    tree = classifier.tree_
-    leaves = np.fromiter(tree.labels, np.int64)
-    return {
-        "nodes": int(tree.n_nodes),
-        "depth": int(tree.depth),
-        "mean_depth": float(tree.depths[leaves].mean()) if len(leaves) else 0.0,
-    }
-
-
-def _lom_tree_facts(classifier: LOMTreeClassifier) -> dict[str, Any]:
     try:
-        statistics = classifier.statistics_
+        statistics: Any = classifier.statistics_
     except ModelStateError:  # saved for prediction
         return {}
+    facts = {"nodes": statistics.n_nodes, "depth": statistics.depth}
+    if not isinstance(classifier, LOMTreeClassifier):
+        leaves = np.isnan(statistics.objective)
+        depths, weights = statistics.depths[leaves], statistics.reached[leaves]
+        return {**facts, "mean_depth": float(np.average(depths, weights=weights))}
     inner = ~np.isnan(statistics.balance)
-    weights = statistics.reached[inner]
+    objectives, weights = statistics.objective[inner], statistics.reached[inner]
     return {
-        "nodes": statistics.n_nodes,
-        "depth": statistics.depth,
+        **facts,
         "mean_depth": statistics.mean_depth,
         "entropy": statistics.entropy,
         "root_entropy": statistics.root_entropy,
-        "objective": float(np.average(statistics.objective[inner], weights=weights))
-        if weights.any()
-        else 0.0,
+        "objective": float(np.average(objectives, weights=weights)) if weights.any() else 0.0,
         "swaps": int(statistics.swaps.sum()) // 2,
-    }
-
-
-def _forest_facts(classifier: FastXMLClassifier | LdSMClassifier) -> dict[str, Any]:
-    try:
-        statistics = classifier.statistics_
-    except ModelStateError:  # saved for prediction
-        return {}
-    leaves = np.isnan(statistics.objective)
-    weights = statistics.reached[leaves]
-    return {
-        "nodes": statistics.n_nodes,
-        "depth": statistics.depth,
-        "mean_depth": float(np.average(statistics.depths[leaves], weights=weights)),
     }
 
 
@@ -148,18 +123,18 @@ def _threshold_facts(classifier: Any) -> dict[str, Any] | None:
 def _second_stage(seen: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     if seen is None:
         return []
-    examples = _numbers.count(seen["examples"])
+    examples = _numbers.counted(seen["examples"], "example")
     if seen["tail"] is None:
-        return [("calibrated", f"from predictions for {examples} examples")]
+        return [("calibrated", f"from predictions for {examples}")]
     verdict = "re-ranks the best labels" if seen["reranks"] else "keeps the ranking"
     gain = f"{100 * seen['gain']:+.2f} ± {100 * seen['error']:.2f}"
-    return [("second stage", f"{verdict} (gain {gain} points on {examples} examples)")]
+    return [("second stage", f"{verdict} (gain {gain} points on {examples})")]
 
 
 def _for_people(facts: Mapping[str, Any], vocabulary: Vocabulary | None) -> list[tuple[str, str]]:
     called = str if vocabulary is None else vocabulary.called
     frequent = [
-        f"{on_one_line(called(name), _LONGEST)}: {_numbers.count(n)}"
+        f"{on_one_line(called(name), _LONGEST)}: {n:,}"
         for name, n in facts["most_frequent_labels"].items()
     ]
     pairs = [
@@ -174,16 +149,16 @@ def _for_people(facts: Mapping[str, Any], vocabulary: Vocabulary | None) -> list
         pairs.append(("columns", _assignments(facts["columns"])))
     return [
         *pairs,
-        ("examples seen", _numbers.count(facts["examples"])),
-        ("labels", _numbers.count(facts["labels"])),
+        ("examples seen", f"{facts['examples']:,}"),
+        ("labels", f"{facts['labels']:,}"),
         ("most frequent", ", ".join(frequent)),
         *([("names", _named(facts["names"]))] if facts["names"] else []),
-        ("features", f"up to {_numbers.count(facts['features'])}"),
+        ("features", f"up to {facts['features']:,}"),
         *([("tree", _tree(facts))] if "nodes" in facts else []),
         *([("splits", _splits(facts))] if "entropy" in facts else []),
         *([("thresholds", _thresholds(facts["thresholds"]))] if facts["thresholds"] else []),
         *_second_stage(facts["second_stage"]),
-        ("weights", _numbers.count(facts["weights"])),
+        ("weights", f"{facts['weights']:,}"),
         ("in memory", _memory(facts)),
         *([("compact", _held(facts["compaction"]))] if "compaction" in facts else []),
     ]
@@ -201,8 +176,10 @@ def _word(value: Any) -> str:
 
 
 def _tree(facts: Mapping[str, Any]) -> str:
-    nodes = _numbers.count(facts["nodes"])
-    return f"{nodes} nodes, depth {facts['depth']}, mean leaf depth {facts['mean_depth']:.1f}"
+    return (
+        f"{facts['nodes']:,} nodes, depth {facts['depth']}, mean leaf depth "
+        f"{facts['mean_depth']:.1f}"
+    )
 
 
 def _thresholds(found: Mapping[str, Any]) -> str:

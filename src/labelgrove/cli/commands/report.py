@@ -91,8 +91,7 @@ def report(
             excluded=excluded,
             examples=not no_examples,
         )
-    size = _numbers.size(Path(output).stat().st_size)
-    show_pairs([("examples", _numbers.count(len(labels))), ("report", f"{output} ({size})")])
+    show_pairs([("examples", f"{len(labels):,}"), ("report", _numbers.sized(output))])
 
 
 def _read(

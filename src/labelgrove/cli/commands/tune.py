@@ -165,7 +165,7 @@ _ENOUGH = 200
 def _warn(result: dict[str, Any]) -> None:
     """Warn if there are too few examples to rely on the thresholds."""
     true, examples = result["true_labels"], _numbers.counted(result["examples"], "example")
-    rare = f"{_numbers.count(result['rare_labels'])} of {_numbers.count(result['labels'])} labels"
+    rare = f"{result['rare_labels']:,} of {result['labels']:,} labels"
     if true < _ENOUGH:
         say_warning(
             f"{examples} with {_numbers.counted(true, 'true label')} in total are too few for "
@@ -191,11 +191,10 @@ def _goal(average: str, labels: float | None, recall: float | None) -> str:
 
 
 def _for_people(result: dict[str, Any], goal: str) -> list[tuple[str, str]]:
-    examples = f"{_numbers.count(result['examples'])} in {_numbers.duration(result['seconds'])}"
-    path = result["model"]
-    few, labels = (_numbers.count(result[name]) for name in ("rare_labels", "labels"))
+    examples = f"{result['examples']:,} in {_numbers.duration(result['seconds'])}"
+    few = f"{result['rare_labels']:,} of {result['labels']:,} labels have fewer than {_FEW}"
     pairs = [
-        ("examples", f"{examples}; {few} of {labels} labels have fewer than {_FEW}"),
+        ("examples", f"{examples}; {few}"),
         ("thresholds", in_words(result["thresholds"])),
         ("before", _figures(result["before"])),
         ("after", f"{_figures(result['after'])} (cross-fitted: on rows not tuned on)"),
@@ -207,7 +206,7 @@ def _for_people(result: dict[str, Any], goal: str) -> list[tuple[str, str]]:
         *pairs,
         ("tuned for", goal),
         ("classifiers", f"{result['classifiers_per_example']:,.1f} evaluated per example"),
-        ("model", f"{path} ({_numbers.size(Path(path).stat().st_size)})"),
+        ("model", _numbers.sized(result["model"])),
     ]
 
 

@@ -3,19 +3,9 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 _SIZES = ("bytes", "kB", "MB", "GB", "TB", "PB")
-
-
-def count(number: int) -> str:
-    """Format a whole number with thousands separators.
-
-    Examples
-    --------
-    >>> count(1234567)
-    '1,234,567'
-    """
-    return f"{number:,}"
 
 
 def counted(number: int, noun: str) -> str:
@@ -87,6 +77,11 @@ def size(number_of_bytes: int) -> str:
         return f"{number_of_bytes} {unit}"
     digits = 2 if number < 9.995 else 1 if number < 99.95 else 0
     return f"{number:.{digits}f} {unit}"
+
+
+def sized(path: str) -> str:
+    """Return the path of a file, with its size."""
+    return f"{path} ({size(Path(path).stat().st_size)})"
 
 
 def percent(fraction: float) -> str:

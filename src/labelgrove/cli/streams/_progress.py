@@ -90,9 +90,9 @@ class ProgressLine:
         """All facts, the most important first."""
         cells = [self.title]
         if self.total:
-            cells.append(f"{_numbers.count(self.done)}/{_numbers.count(self.total)}")
+            cells.append(f"{self.done:,}/{self.total:,}")
         elif self.done:
-            cells.append(_numbers.count(self.done))
+            cells.append(f"{self.done:,}")
         total = self._estimated_total()
         if total and not self.total:
             cells.append(_numbers.percent(self.done / total))
