@@ -47,9 +47,7 @@ def chosen_algorithm(
     ``make(algorithm, assignments)`` creates a model; ``size`` examples are drawn for the race.
     Returns the winning algorithm and the ``--set`` options it ran with.
     """
-    if source.is_pipe():
-        what = "standard input" if source.path == "-" else f"{source.path}, a pipe,"
-        raise ParameterError(f"--algorithm auto: {what} can be read only once; give a file")
+    source.refuse_pipe("--algorithm auto")
     sample = _sample(source, size, seed)
     settings = {
         name: [f"{key}={value}" for key, value in parameters.items()]

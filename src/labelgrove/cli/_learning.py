@@ -218,7 +218,7 @@ def _fit_from(model: Model, source: Source) -> Learning:
 def _read(model: Model, source: Source, line: ProgressLine) -> tuple[Any, Any]:
     """Read all examples; return the model's inputs and their labels."""
     if not isinstance(model, TextClassifier):
-        examples = source.whole(line.update)
+        examples = source.whole(line)
         return inputs_of(model, examples, source.path), targets_of(model, examples, source.path)
     parts: list[Any] = []
     labels: list[Any] = []

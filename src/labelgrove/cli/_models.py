@@ -20,6 +20,7 @@ from labelgrove.cli._options import AS_STORED, Naming, Reading, parse_settings, 
 from labelgrove.cli._remote import is_address
 from labelgrove.cli._trees import read_tree, with_string_labels
 from labelgrove.cli.streams._numbers import counted
+from labelgrove.cli.streams._source import Source
 from labelgrove.data import Columns, Examples, read_vectors
 from labelgrove.models import ESTIMATORS, TextClassifier
 from labelgrove.models._base import LabelClassifier, check_parameters, learns_only_classes
@@ -185,17 +186,35 @@ def _refuse_service(path: str) -> None:
         )
 
 
-def reading_for(model: Model, reading: Reading) -> Reading:
-    """Complete how to read data with the columns that a model remembers."""
+def labelled(
+    model: Model, data: str, reading: Reading, limit: int | None, *, to_learn: bool = False
+) -> Source:
+    """Open labelled examples for a model, with the columns and labels that it knows."""
+    return Source(
+        data,
+        reading=_reading_for(model, reading),
+        limit=limit,
+        vocabulary=model.vocabulary_,
+        numbered=isinstance(model, TextClassifier) and model.classes_.dtype.kind in "iu",
+        to_learn=to_learn,
+    )
+
+
+def unlabelled(model: Model, data: str, reading: Reading, limit: int | None) -> Source:
+    """Open examples that need no labels for a model, with the columns that it knows."""
+    return Source(
+        data,
+        reading=_reading_for(model, reading),
+        limit=limit,
+        labels_required=False,
+        text_expected=isinstance(model, TextClassifier),
+    )
+
+
+def _reading_for(model: Model, reading: Reading) -> Reading:
     if not isinstance(model, TextClassifier) or model.columns is None:
         return reading
     return replace(reading, columns=replace(reading.columns, of_model=model.columns))
-
-
-def labels_for(model: Model) -> dict[str, Any]:
-    """Return the arguments of a `Source` that make its labels those of a model."""
-    numbered = isinstance(model, TextClassifier) and model.classes_.dtype.kind in "iu"
-    return {"vocabulary": model.vocabulary_, "numbered": numbered}
 
 
 def algorithm_of(model: Model) -> str:

@@ -115,12 +115,9 @@ def _each(
         data, reading=reading, limit=limit, labels_required=learning, text_expected=True
     ) as source:
         line = ProgressLine(what, source.total, source.share_read)
-        done = 0
         with shown(line, beside_output=bool(beside_output)):
-            for chunk in source.chunks():
+            for chunk in line.over(source.chunks()):
                 use(chunk)
-                done += chunk.n_rows
-                line.update(done)
 
 
 @contextmanager

@@ -17,9 +17,8 @@ from labelgrove.cli._models import (
     check_can_write,
     estimator_of,
     inputs_of,
-    labels_for,
+    labelled,
     load_model,
-    reading_for,
     targets_of,
 )
 from labelgrove.cli._options import (
@@ -33,7 +32,6 @@ from labelgrove.cli._options import (
 )
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import say_warning, show_pairs, write_json
-from labelgrove.cli.streams._source import Source
 from labelgrove.models import CompactionReport
 from labelgrove.models._label_tree import LabelTreeClassifier
 from labelgrove.models.engine._records import PLACES
@@ -109,8 +107,7 @@ def compact(
 
 
 def _examples(model: Model, data: str, reading: Reading, limit: int | None) -> tuple[Any, Any]:
-    reading = reading_for(model, reading)
-    with Source(data, reading=reading, limit=limit, **labels_for(model)) as source:
+    with labelled(model, data, reading, limit) as source:
         examples = source.whole()
         return inputs_of(model, examples, source.path), targets_of(model, examples, source.path)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from time import perf_counter
 from typing import Annotated, Any
 
@@ -13,7 +13,7 @@ from rich.table import Table
 
 from labelgrove._cuts import Cut
 from labelgrove._errors import ParameterError
-from labelgrove.cli._models import Model, inputs_of, labels_for, load_model, reading_for
+from labelgrove.cli._models import Model, inputs_of, labelled, load_model
 from labelgrove.cli._options import (
     AS_FOUND,
     AS_STORED,
@@ -102,8 +102,7 @@ def evaluate(
     --threshold: macro (the mean over the labels in DATA), micro and instance.
     """
     model = load_model(model_file, jobs=jobs, naming=naming)
-    reading = reading_for(model, reading)
-    with Source(data, reading=reading, limit=limit, **labels_for(model)) as source:
+    with labelled(model, data, reading, limit) as source:
         cut = chosen_cut(model, threshold, thresholds)
         training = _training(model, propensity, inverse_propensities)
         excluded = excluded_labels(model, filter_pairs)
@@ -170,17 +169,12 @@ def _observed(
     """Predict batch by batch, with a progress line; also return the time it took."""
     line = ProgressLine("predicting", source.total, source.share_read)
     begin = perf_counter()
-
-    def batches() -> Iterator[tuple[Any, Any]]:
-        done = 0
-        for chunk in source.chunks():
-            yield inputs_of(model, chunk, source.path), chunk.labels
-            done += chunk.n_rows
-            line.update(done)
-
+    batches = (
+        (inputs_of(model, chunk, source.path), chunk.labels) for chunk in line.over(source.chunks())
+    )
     with shown(line):
         found = observe(
-            model, batches(), k=_PLACES[-1], threshold=cut, beam_width=beam, excluded=excluded
+            model, batches, k=_PLACES[-1], threshold=cut, beam_width=beam, excluded=excluded
         )
     return found, perf_counter() - begin
 

@@ -15,13 +15,7 @@ from rich.text import Text
 
 from labelgrove._errors import DataError, ModelStateError, ParameterError
 from labelgrove._names import integer_in
-from labelgrove.cli._models import (
-    Model,
-    algorithm_of,
-    inputs_of,
-    load_model,
-    reading_for,
-)
+from labelgrove.cli._models import Model, algorithm_of, inputs_of, load_model, unlabelled
 from labelgrove.cli._options import (
     AS_FOUND,
     AS_STORED,
@@ -36,7 +30,6 @@ from labelgrove.cli._options import (
 from labelgrove.cli._search import chosen_cut
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import is_terminal, show, write_json
-from labelgrove.cli.streams._source import Source
 from labelgrove.models import Explanation, Highlight, LabelExplanation, Step, TextClassifier
 
 _SHORT = 800
@@ -116,11 +109,7 @@ def _example(
         return [text]
     assert data is not None and row is not None
     left = row
-    reading = reading_for(model, reading)
-    is_text = isinstance(model, TextClassifier)
-    with Source(
-        data, reading=reading, limit=row, labels_required=False, text_expected=is_text
-    ) as source:
+    with unlabelled(model, data, reading, row) as source:
         for chunk in source.chunks():
             if left <= chunk.n_rows:
                 return inputs_of(model, chunk, data)[left - 1 : left]

@@ -17,9 +17,8 @@ from labelgrove.cli._models import (
     algorithm_of,
     check_can_write,
     estimator_of,
-    labels_for,
+    labelled,
     load_model,
-    reading_for,
 )
 from labelgrove.cli._options import (
     AS_FOUND,
@@ -38,7 +37,6 @@ from labelgrove.cli._options import (
     gathered,
 )
 from labelgrove.cli._remote import is_address, learn_there
-from labelgrove.cli.streams._source import Source
 from labelgrove.models import OnlinePLTClassifier, PLTClassifier, TextClassifier
 from labelgrove.vocabulary import Vocabulary
 
@@ -96,10 +94,7 @@ def learn(
             )
         known = int(model.n_classes_)
         record = new_record(progressive, model.classes_.tolist())
-        reading = reading_for(model, reading)
-        with Source(
-            data, reading=reading, limit=limit, **labels_for(model), to_learn=True
-        ) as source:
+        with labelled(model, data, reading, limit, to_learn=True) as source:
             learning = learn_from(model, source, checkpoints=kept, record=record)
         finish_learning(learning, target, kept, for_prediction=for_prediction)
         write_record(progressive, learning, target, data)

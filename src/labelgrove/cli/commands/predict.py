@@ -10,7 +10,7 @@ import typer
 
 from labelgrove._errors import DataError, FileFormatError, ParameterError
 from labelgrove._names import integer_in
-from labelgrove.cli._models import Model, inputs_of, load_model, reading_for
+from labelgrove.cli._models import Model, inputs_of, load_model, unlabelled
 from labelgrove.cli._options import (
     AS_FOUND,
     AS_STORED,
@@ -30,7 +30,6 @@ from labelgrove.cli._search import DEFAULT_K, Search, chosen_cut, excluded_label
 from labelgrove.cli.streams._console import encode, say_warning
 from labelgrove.cli.streams._output import Output
 from labelgrove.cli.streams._progress import ProgressLine, shown
-from labelgrove.cli.streams._source import Source
 from labelgrove.models import TextClassifier
 from labelgrove.vocabulary import Vocabulary
 
@@ -126,23 +125,12 @@ def predict(
             out.write(lines(text))
         return
     with ExitStack() as resources:
-        source = resources.enter_context(
-            Source(
-                data,
-                reading=reading_for(model, reading),
-                limit=limit,
-                labels_required=False,
-                text_expected=isinstance(model, TextClassifier),
-            )
-        )
+        source = resources.enter_context(unlabelled(model, data, reading, limit))
         out = resources.enter_context(Output(output))
         line = ProgressLine("predicting", source.total, source.share_read)
         resources.enter_context(shown(line, beside_output=output == "-"))
-        done = 0
-        for chunk in source.chunks():
-            out.write(lines(inputs_of(model, chunk, data), done))
-            done += chunk.n_rows
-            line.update(done)
+        for chunk in line.over(source.chunks()):
+            out.write(lines(inputs_of(model, chunk, data), line.done))
 
 
 def _as_object(

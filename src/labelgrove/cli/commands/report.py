@@ -11,9 +11,8 @@ from labelgrove.cli._models import (
     Model,
     check_can_write,
     inputs_of,
-    labels_for,
+    labelled,
     load_model,
-    reading_for,
 )
 from labelgrove.cli._options import (
     AS_FOUND,
@@ -31,7 +30,6 @@ from labelgrove.cli._search import excluded_labels
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import show_pairs
 from labelgrove.cli.streams._progress import ProgressLine, shown
-from labelgrove.cli.streams._source import Source
 from labelgrove.reporting import write_report
 from labelgrove.reporting._page import check_packages
 
@@ -98,9 +96,8 @@ def _read(
     models: list[Model], data: str, reading: Reading, limit: int | None
 ) -> tuple[list[Any], list[Any]]:
     """Read all examples: the inputs of each model, and the labels."""
-    reading = reading_for(models[0], reading)
-    with Source(data, reading=reading, limit=limit, **labels_for(models[0])) as source:
+    with labelled(models[0], data, reading, limit) as source:
         line = ProgressLine("reading", source.total, source.share_read)
         with shown(line):
-            examples = source.whole(line.update)
+            examples = source.whole(line)
     return [inputs_of(model, examples, data) for model in models], list(examples.labels)

@@ -16,9 +16,8 @@ from labelgrove.cli._models import (
     check_can_write,
     estimator_of,
     inputs_of,
-    labels_for,
+    labelled,
     load_model,
-    reading_for,
 )
 from labelgrove.cli._options import (
     AS_FOUND,
@@ -95,8 +94,7 @@ def tune(
     check_can_write(target)
     with Unfinished(Path(target)):  # no other process may write it meanwhile
         model = load_model(model_file, jobs=jobs)
-        reading = reading_for(model, reading)
-        with Source(data, reading=reading, limit=limit, **labels_for(model)) as source:
+        with labelled(model, data, reading, limit) as source:
             excluded = excluded_labels(model, filter_pairs)
             goal = {"average": average, "labels_per_row": labels, "least_recall": recall}
             result = {"model": target, **tune_on(model, source, method, excluded, **goal)}
@@ -127,9 +125,8 @@ def tune_on(
     tuning = tuning_of(estimator, method, in_force=in_force, **goal)
     line = ProgressLine("tuning", source.total, source.share_read)
     with shown(line):
-        for chunk in source.chunks():
+        for chunk in line.over(source.chunks()):
             show_examples(tuning, model, inputs_of(model, chunk, source.path), chunk.labels)
-            line.update(tuning.n_rows)
     if not tuning.positives().any():
         raise DataError(f"{source.path}: no example has a label of the model; expected true labels")
     columns = {label: i for i, label in enumerate(model.classes_.tolist())}

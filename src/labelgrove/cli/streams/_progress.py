@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from time import monotonic
 
@@ -16,6 +16,7 @@ from rich.text import Text
 
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import is_terminal, message_console
+from labelgrove.data import Examples
 
 _WINDOW = 5.0  # seconds over which the speed is measured
 _BAR = (8, 40)  # minimum and maximum width of the bar
@@ -61,6 +62,14 @@ class ProgressLine:
         while len(self._marks) > 2 and now - self._marks[0][0] > _WINDOW:
             self._marks.popleft()
 
+    def over(self, chunks: Iterable[Examples]) -> Iterator[Examples]:
+        """Pass chunks of examples on, and count those of each once it has been used."""
+        done = 0
+        for chunk in chunks:
+            yield chunk
+            done += chunk.n_rows
+            self.update(done)
+
     @property
     def rate(self) -> float:
         """Examples per second over the last seconds; 0 before anything is done."""
@@ -99,10 +108,14 @@ class ProgressLine:
         cells += self._facts
         if self.rate:
             cells.append(f"{_numbers.short_count(self.rate)}/s")
-            if total and self.done < total:
-                left = (total - self.done) / self.rate
-                cells.append(f"{_numbers.duration(max(1.0, left))} left")
+            cells += self._time_left(total)
         return cells
+
+    def _time_left(self, total: float | None) -> list[str]:
+        """Estimate how long the rest of the examples will take, if anything is known."""
+        if not total or not self.rate or self.done >= total:
+            return []
+        return [f"{_numbers.duration(max(1.0, (total - self.done) / self.rate))} left"]
 
 
 class ShareLine(ProgressLine):
@@ -114,10 +127,7 @@ class ShareLine(ProgressLine):
     def __init__(self, title: str, share: Callable[[], float] | None = None) -> None:
         super().__init__(title)
         self._told = 0.0
-        self._share = self._latest if share is None else share
-
-    def _latest(self) -> float:
-        return self._told
+        self._share: Callable[[], float] = share or (lambda: self._told)
 
     def set_share(self, share: float) -> None:
         """Take a new share."""
@@ -133,12 +143,8 @@ class ShareLine(ProgressLine):
     def _cells(self) -> list[str]:
         if not self.total:
             return [self.title]
-        cells = [self.title, _numbers.percent(self.done / self.total)]
-        if self.rate and self.done < self.total:
-            cells.append(
-                f"{_numbers.duration(max(1.0, (self.total - self.done) / self.rate))} left"
-            )
-        return cells
+        share = _numbers.percent(self.done / self.total)
+        return [self.title, share, *self._time_left(self.total)]
 
 
 def _fitting(cells: list[Text], width: int) -> list[Text]:

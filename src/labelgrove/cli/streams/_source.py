@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from labelgrove._errors import FileFormatError, ParameterError
 from labelgrove._names import integer_in
 from labelgrove.cli._options import AS_FOUND, Reading
+from labelgrove.cli.streams._progress import ProgressLine
 from labelgrove.data import ExampleReader, Examples, open_dataset, open_examples
 from labelgrove.vocabulary import Vocabulary
 
@@ -84,9 +86,15 @@ class Source:
         self._chunk_rows = LEARNING_ROWS if to_learn and path != "-" else CHUNK_ROWS
         self._vocabulary = vocabulary
         self._numbered = numbered
-        self._labels_required = labels_required
-        self._text_expected = text_expected
-        self._reading = reading
+        self._open_again = partial(
+            open_examples,
+            path,
+            reading.format,
+            columns=reading.columns,
+            chunk_size=min(self._chunk_rows, limit or self._chunk_rows),
+            labels_required=labels_required,
+            text_expected=text_expected,
+        )
         self._limit = limit
         self._random = None if shuffle_seed is None else np.random.default_rng(shuffle_seed)
         self._kept: Examples | None = None
@@ -110,16 +118,15 @@ class Source:
 
     def check_passes(self, passes: int) -> None:
         """Refuse several passes over standard input, unless examples are kept in memory."""
-        if passes > 1 and self.is_pipe() and self._random is None:
-            what = "standard input" if self.path == "-" else f"{self.path}, a pipe,"
-            raise ParameterError(
-                f"--passes {passes}: {what} can be read only once; give a file, "
-                "or --shuffle, which keeps all examples in memory"
-            )
+        if passes > 1 and self._random is None:
+            expected = "give a file, or --shuffle, which keeps all examples in memory"
+            self.refuse_pipe(f"--passes {passes}", expected)
 
-    def is_pipe(self) -> bool:
-        """Return whether the examples can be read only once."""
-        return self.path == "-" or Path(self.path).is_fifo()
+    def refuse_pipe(self, option: str, expected: str = "give a file") -> None:
+        """Refuse an option for which the examples must be read more than once."""
+        if self.path == "-" or Path(self.path).is_fifo():
+            what = "standard input" if self.path == "-" else f"{self.path}, a pipe,"
+            raise ParameterError(f"{option}: {what} can be read only once; {expected}")
 
     def chunks(self) -> Iterator[Examples]:
         """Yield all examples once, in chunks."""
@@ -148,10 +155,10 @@ class Source:
         finally:
             thread.shutdown(cancel_futures=True)
 
-    def whole(self, progress: Callable[[int], None] | None = None) -> Examples:
+    def whole(self, line: ProgressLine | None = None) -> Examples:
         """Read all examples. A mapped data set stays on disk, unless its labels must be replaced.
 
-        ``progress`` is called with the number of examples read so far.
+        ``line`` shows how many have been read so far.
         """
         is_whole = self._limit is None and self._random is None
         has_labels = not (self._may_name_labels or self._must_number_labels)
@@ -165,13 +172,7 @@ class Source:
                 first_line=1,
                 lines=np.arange(1, len(dataset) + 1),
             )
-        parts, done = [], 0
-        for part in self.chunks():
-            parts.append(part)
-            done += part.n_rows
-            if progress is not None:
-                progress(done)
-        return joined(parts)
+        return joined(list(self.chunks() if line is None else line.over(self.chunks())))
 
     @property
     def _may_name_labels(self) -> bool:
@@ -182,15 +183,7 @@ class Source:
         return self._numbered and not self._reader.labels_are_int
 
     def _open(self) -> ExampleReader:
-        reader = open_examples(
-            self.path,
-            self._reading.format,
-            columns=self._reading.columns,
-            chunk_size=min(self._chunk_rows, self._limit or self._chunk_rows),
-            labels_required=self._labels_required,
-            text_expected=self._text_expected,
-        )
-        return self._files.enter_context(reader)
+        return self._files.enter_context(self._open_again())
 
     def _file_chunks(self) -> Iterator[Examples]:
         reader, self._next = self._next or self._open(), None
