@@ -130,10 +130,7 @@ class Checkpoints:
             "state": state,
         }
         self._unfinished.begin(self._request)
-        with self._finished.open("w", encoding="utf-8") as file:
-            json.dump(finished, file)
-            file.flush()
-            os.fsync(file.fileno())
+        _write_json(self._finished, finished)
 
     def finished(self, model: Model) -> tuple[int, dict[str, Any]] | None:
         """Return what this same command recorded with `finish`, if it then wrote this model."""
@@ -157,10 +154,7 @@ class Checkpoints:
         self._unfinished.begin(self._request)
         path = self._unfinished.path / f"{examples}.lg"
         try:
-            with path.with_suffix(".json").open("w", encoding="utf-8") as file:
-                json.dump(state, file)
-                file.flush()
-                os.fsync(file.fileno())
+            _write_json(path.with_suffix(".json"), state)
             model.save(path)
         finally:  # remove everything but the latest checkpoint: older ones and half-written files
             kept = self._latest_model()
@@ -172,6 +166,13 @@ class Checkpoints:
     def _latest_model(self) -> Path | None:
         models = [path for path in self._unfinished.path.glob("*.lg") if path.stem.isdecimal()]
         return max(models, key=lambda path: int(path.stem), default=None)
+
+
+def _write_json(path: Path, value: Mapping[str, Any]) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        json.dump(value, file)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _files_among(values: Any) -> Iterator[Path]:

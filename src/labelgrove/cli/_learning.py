@@ -93,15 +93,8 @@ class Learning:
         """Labels that the model knows."""
         return int(getattr(self.model, "n_classes_", 0))
 
-    def keep(self, checkpoints: Checkpoints) -> None:
-        """Write a checkpoint."""
-        checkpoints.keep(self.model, self.examples, self._state())
-
-    def finish(self, checkpoints: Checkpoints) -> None:
-        """Record that learning is complete, in case of a crash while the model is written."""
-        checkpoints.finish(self.model, self.examples, self._state())
-
-    def _state(self) -> dict[str, Any]:
+    def figures(self) -> dict[str, Any]:
+        """Return what a checkpoint holds besides the model and the number of examples."""
         return {"seconds": self.seconds, "record": self.record.state()}
 
     def was_finished(self, checkpoints: Checkpoints) -> bool:
@@ -187,7 +180,7 @@ def learn_from(
                     line.update(done, facts(state))
                     if X is not None and checkpoints.are_due():
                         state.seconds = perf_counter() - begin
-                        state.keep(checkpoints)
+                        checkpoints.keep(state.model, state.examples, state.figures())
                 state.passes = number
     except KeyboardInterrupt:
         state.stopped = True
@@ -416,7 +409,7 @@ def finish_learning(
         )
     with shown(ProgressLine(f"writing {path}")):
         if not learning.stopped:
-            learning.finish(checkpoints)
+            checkpoints.finish(learning.model, learning.examples, learning.figures())
         learning.model.save(path, for_prediction=for_prediction)
     checkpoints.model_is_written()
 

@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from labelgrove._errors import DataError, FileFormatError, ModelFileError, Param
 from labelgrove._parameters import thread_count
 from labelgrove._paths import followed
 from labelgrove.cli._application import OPTIONS, trusting
-from labelgrove.cli._options import AS_STORED, Naming, Reading, parse_settings, settable
+from labelgrove.cli._options import AS_STORED, Naming, Reading, hint, parse_settings, settable
 from labelgrove.cli._remote import is_address
 from labelgrove.cli._trees import read_tree, with_string_labels
 from labelgrove.cli.streams._numbers import counted
@@ -113,11 +112,9 @@ def create_model(
     """
     estimator = ALGORITHMS.get(algorithm)
     if estimator is None:
-        close = get_close_matches(algorithm, ALGORITHMS, n=1)
-        hint = f"; did you mean {close[0]}?" if close else ""
         raise ParameterError(
-            f"--algorithm {algorithm}: no such algorithm{hint} (expected one of "
-            f"{', '.join(ALGORITHMS)}, auto)"
+            f"--algorithm {algorithm}: no such algorithm{hint(algorithm, ALGORITHMS)} (expected "
+            f"one of {', '.join(ALGORITHMS)}, auto)"
         )
     settings = parse_settings(assignments, settable(estimator), TEXT_SETTINGS, OPTIONS)
     tree = settings.estimator.get("tree")

@@ -302,15 +302,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JS
 
 @dataclass(frozen=True)
 class Settings:
-    """Parameters given by ``--set``.
-
-    Parameters
-    ----------
-    estimator : dict
-        Parameters of the estimator.
-    text : dict
-        Parameters of the text front end (written ``text.name=value``).
-    """
+    """Parameters given by ``--set``, of the estimator and (as ``text.name``) of the front end."""
 
     estimator: dict[str, Any] = field(default_factory=dict)
     text: dict[str, Any] = field(default_factory=dict)
@@ -343,13 +335,19 @@ def parse_settings(
         if name in reserved:
             raise ParameterError(f"--set {name}: use the option {reserved[name]} instead")
         if name not in known:
-            close = get_close_matches(name, known, n=1)
-            hint = f"; did you mean {close[0]}?" if close else ""
             there = ", ".join(sorted(set(known) - set(reserved)))
-            raise ParameterError(f"--set {name}: no such parameter{hint} (expected one of {there})")
+            raise ParameterError(
+                f"--set {name}: no such parameter{hint(name, known)} (expected one of {there})"
+            )
         owner = settings.text if name.startswith("text.") else settings.estimator
         owner[name.removeprefix("text.")] = value_of(value)
     return settings
+
+
+def hint(word: str, known: Iterable[str]) -> str:
+    """Return a clause that suggests the known word most like this one, if any is."""
+    close = get_close_matches(word, list(known), n=1)
+    return f"; did you mean {close[0]}?" if close else ""
 
 
 def settable(owner: Callable[..., Any]) -> list[str]:

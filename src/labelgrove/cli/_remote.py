@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -29,30 +29,20 @@ def learn_there(
 ) -> None:
     """Send examples to a service to learn; the address's fragment names the project."""
     client = _client(address)
-    sequence = done = 0
+    sequence = before = done = 0
 
-    def teach(chunk: Examples) -> None:
-        nonlocal sequence, done
-        texts, labels = _texts(chunk, data), [[str(one) for one in row] for row in chunk.labels]
-        for line, text, own in zip(chunk.lines.tolist(), texts, labels, strict=True):
-            if not text or not own:
-                missing = "labels" if text else "text"
-                raise DataError(
-                    f"{data}:{line}: found no {missing}; a service learns only examples with a "
-                    "text and labels"
-                )
-        before = done
-
-        def stored(rows: int) -> None:
-            nonlocal done
-            done = before + rows
-
-        with _refused_line(chunk, data):
-            sequence = client.learn(texts, labels, stored=stored)
+    def stored(rows: int) -> None:
+        nonlocal done
+        done = before + rows
 
     with client:
         try:
-            _each(data, reading, limit, teach)
+            with _chunks(data, reading, limit, labels_required=True) as chunks:
+                for chunk in chunks:
+                    texts, labels = _labelled_texts(chunk, data)
+                    before = done
+                    with _refused_line(chunk, data):
+                        sequence = client.learn(texts, labels, stored=stored)
         except (LabelGroveError, KeyboardInterrupt):
             if done:
                 say(f"{client.url} has stored the first {counted(done, 'example')} of {data}")
@@ -60,8 +50,8 @@ def learn_there(
     if as_json:
         write_json({"examples": done, "sequence": sequence})
     else:
-        stored = counted(done, "example")
-        say(f"{client.url} has stored {stored} of {data}, up to event {sequence:,}")
+        all_examples = counted(done, "example")
+        say(f"{client.url} has stored {all_examples} of {data}, up to event {sequence:,}")
 
 
 def predict_there(
@@ -93,31 +83,32 @@ def predict_there(
             write(data)
             return
 
-        def answer(chunk: Examples) -> None:
-            with _refused_line(chunk, data):
-                write(_texts(chunk, data))
+        beside_output = output == "-"
+        with _chunks(
+            data, reading, limit, labels_required=False, beside_output=beside_output
+        ) as chunks:
+            for chunk in chunks:
+                with _refused_line(chunk, data):
+                    write(_texts(chunk, data))
 
-        _each(data, reading, limit, answer, beside_output=output == "-")
 
-
-def _each(
+@contextmanager
+def _chunks(
     data: str,
     reading: Reading,
     limit: int | None,
-    use: Callable[[Examples], None],
     *,
-    beside_output: bool | None = None,
-) -> None:
-    """Pass the examples to ``use``, chunk by chunk: to learn, or with an output to predict."""
-    learning = beside_output is None
-    what = "learning" if learning else "predicting"
+    labels_required: bool,
+    beside_output: bool = False,
+) -> Iterator[Iterator[Examples]]:
+    """Open the examples, to learn from if labels are required, and show the progress."""
     with Source(
-        data, reading=reading, limit=limit, labels_required=learning, text_expected=True
+        data, reading=reading, limit=limit, labels_required=labels_required, text_expected=True
     ) as source:
-        line = ProgressLine(what, source.total, source.share_read)
-        with shown(line, beside_output=bool(beside_output)):
-            for chunk in line.over(source.chunks()):
-                use(chunk)
+        title = "learning" if labels_required else "predicting"
+        line = ProgressLine(title, source.total, source.share_read)
+        with shown(line, beside_output=beside_output):
+            yield line.over(source.chunks())
 
 
 @contextmanager
@@ -138,6 +129,18 @@ def _texts(chunk: Examples, data: str) -> list[str]:
     if chunk.text is None:
         raise DataError(f"{data} holds numbered features; expected text, as a service learns from")
     return list(chunk.text)
+
+
+def _labelled_texts(chunk: Examples, data: str) -> tuple[list[str], list[list[str]]]:
+    texts, labels = _texts(chunk, data), [[str(one) for one in row] for row in chunk.labels]
+    for line, text, own in zip(chunk.lines.tolist(), texts, labels, strict=True):
+        if not text or not own:
+            missing = "labels" if text else "text"
+            raise DataError(
+                f"{data}:{line}: found no {missing}; a service learns only examples with a text "
+                "and labels"
+            )
+    return texts, labels
 
 
 def _client(address: str) -> Client:
