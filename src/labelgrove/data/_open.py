@@ -12,6 +12,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -111,7 +112,7 @@ def open_pieces(path: str, resources: ExitStack, meter: Meter | None = None) -> 
     kind = split_compression(path)[1] if path != "-" else None
     if kind is None:
         kind = _named_by(_MAGIC, head)
-    content = _chain(head, raw)
+    content = chain([head] if head else [], raw)
     if kind is not None:
         return _decompressed(meter.count(_cut(content)), _DECODERS[kind], kind)
     if found := _named_by(_UNREADABLE, head):
@@ -143,12 +144,6 @@ def _raw_pieces(stream: BinaryIO) -> Iterator[bytes]:
     read: Callable[[int], bytes] = getattr(stream, "read1", stream.read)
     while piece := read(BLOCK_BYTES):
         yield piece
-
-
-def _chain(head: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
-    if head:
-        yield head
-    yield from rest
 
 
 def _cut(pieces: Iterator[bytes]) -> Iterator[bytes]:

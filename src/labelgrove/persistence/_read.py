@@ -240,21 +240,17 @@ def _read(file: BinaryIO, path: str, *, mapped: bool, verify: bool) -> StoredMod
         )
     start = 8 + length
     header, entries, sums = decode_header(file.read(length), size - start)
-    mapping = _mapping(file, size) if mapped else None
-    content = memoryview(mapping) if mapping else _content(file, size)
+    mapping = None
+    if mapped:
+        try:
+            mapping = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
+        except ValueError as error:
+            raise ModelFileError(f"the file cannot be mapped: {error}") from error
+        content = memoryview(mapping)
+    else:
+        file.seek(0)
+        content = np.fromfile(file, np.uint8, size).data.toreadonly()
     if len(content) != size:
         raise ModelFileError("the file became shorter while it was read")
     arrays = StoredArrays(path, entries, content[start:], sums, mapping=mapping, verify=verify)
     return StoredModel(path, header, arrays)
-
-
-def _content(file: BinaryIO, size: int) -> memoryview:
-    file.seek(0)
-    return np.fromfile(file, np.uint8, size).data.toreadonly()
-
-
-def _mapping(file: BinaryIO, size: int) -> mmap.mmap:
-    try:
-        return mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
-    except ValueError as error:
-        raise ModelFileError(f"the file cannot be mapped: {error}") from error

@@ -292,14 +292,12 @@ class Vocabulary:
         try:
             if array.dtype != np.uint8 or array.ndim != 1:
                 raise ValueError("bytes")
-            languages, *concepts = (json.loads(line) for line in _lines(array.tobytes()))
+            languages, *concepts = (
+                json.loads(line) for line in array.tobytes().decode().split("\n")
+            )
             return cls(map(_from_object, concepts), map(_text, languages))
         except (ValueError, TypeError, LookupError, RecursionError, AttributeError) as error:
             raise ModelFileError(f"its vocabulary is damaged ({error!s:.200})") from None
-
-
-def _lines(content: bytes) -> list[str]:
-    return content.decode("utf-8").split("\n")
 
 
 def _as_object(concept: Concept) -> dict[str, Any]:
