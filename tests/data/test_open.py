@@ -134,11 +134,13 @@ def test_lines_do_not_depend_on_the_pieces(sizes: int) -> None:
     assert lines == dict(enumerate([b"one", b"", b"two", b"three", b"", b"four"], 1))
 
 
-def test_length_limit_counts_one_line() -> None:
+def test_length_limit_counts_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     pieces = [b"aaaa\nbb", b"bb\n", b"cc", b"ccc", b"\n"]
-    assert len(list(LineSource("f", iter(pieces), max_line_bytes=5).blocks())) == 3
+    monkeypatch.setattr("labelgrove.data._lines.MAX_LINE_BYTES", 5)
+    assert len(list(LineSource("f", iter(pieces)).blocks())) == 3
+    monkeypatch.setattr("labelgrove.data._lines.MAX_LINE_BYTES", 4)
     with pytest.raises(FileFormatError, match=r"f:3: the line is longer than 4 bytes"):
-        list(LineSource("f", iter(pieces), max_line_bytes=4).blocks())
+        list(LineSource("f", iter(pieces)).blocks())
 
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress, lzma.compress, zst_compress])

@@ -89,26 +89,10 @@ def create_model(
     names: NamesLearnt | None = None,
     columns: Columns | None = None,
 ) -> Model:
-    """Create an untrained model.
+    """Create an untrained model from the options of ``labelgrove train``.
 
-    Parameters
-    ----------
-    algorithm : str
-        A key of ``ALGORITHMS``.
-    assignments : sequence of str
-        The ``--set`` options.
-    texts : bool
-        Whether the model learns from texts.
-    passes, jobs, seed : int
-        The options of these names.
-    trees : int, optional
-        The option of this name.
-    vocabulary : Vocabulary, optional
-        Label names.
-    names : {"met", "all"}, optional
-        Which label names to learn as examples.
-    columns : Columns, optional
-        The columns of the data, if the user named them.
+    ``algorithm`` is a key of ``ALGORITHMS``, ``assignments`` are the ``--set`` options, ``names``
+    says which label names to learn as examples, and ``columns`` are those that the user named.
     """
     estimator = ALGORITHMS.get(algorithm)
     if estimator is None:

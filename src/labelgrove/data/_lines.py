@@ -35,8 +35,6 @@ class LineSource:
         The file name for error messages.
     pieces : iterator of bytes
         The content, in non-empty pieces.
-    max_line_bytes : int
-        Maximum length of a line; a longer line is an error.
 
     Attributes
     ----------
@@ -44,12 +42,9 @@ class LineSource:
         Number of the last line read so far.
     """
 
-    def __init__(
-        self, path: str, pieces: Iterator[bytes], *, max_line_bytes: int = MAX_LINE_BYTES
-    ) -> None:
+    def __init__(self, path: str, pieces: Iterator[bytes]) -> None:
         self.path = path
         self._pieces = pieces
-        self._max_line_bytes = max_line_bytes
         self._head = b""
         self.last_line = 0
 
@@ -90,11 +85,11 @@ class LineSource:
         content = self._content()
         while (piece := self._next(content, line)) is not None:
             cut = piece.rfind(b"\n")
-            if size + (piece.find(b"\n") if cut >= 0 else len(piece)) > self._max_line_bytes:
+            if size + (piece.find(b"\n") if cut >= 0 else len(piece)) > MAX_LINE_BYTES:
                 raise FileFormatError(
                     self.path,
                     line,
-                    f"the line is longer than {self._max_line_bytes} bytes; "
+                    f"the line is longer than {MAX_LINE_BYTES} bytes; "
                     "is this a text file with one example per line?",
                 )
             if cut < 0:

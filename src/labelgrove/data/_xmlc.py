@@ -36,10 +36,10 @@ def read_xmlc(source: LineSource) -> Contents:
         If the header declares more features or labels than there can be ids; while reading, at the
         first malformed row, and at the end if the number of rows differs from the header's.
     """
-    header = match_header(source.peek(_HEADER_BYTES, has_line))
+    header = _HEADER.fullmatch(source.peek(_HEADER_BYTES, has_line).partition(b"\n")[0])
     if header is None:
         return Contents(_pieces(source, Bounds(), None), is_text=False, labels_are_int=True)
-    rows, features, labels = (_count(source.path, digits) for digits in header)
+    rows, features, labels = (_count(source.path, digits) for digits in header.groups())
     for number, what in ((features, "features"), (labels, "labels")):
         if number > MAX_ID + 1:
             raise FileFormatError(
@@ -55,12 +55,6 @@ def read_xmlc(source: LineSource) -> Contents:
         declared_features=features,
         declared_labels=labels,
     )
-
-
-def match_header(head: bytes) -> tuple[bytes, bytes, bytes] | None:
-    """Return the three numbers of the header, if the first line of `head` is one."""
-    found = _HEADER.fullmatch(head.partition(b"\n")[0])
-    return (found[1], found[2], found[3]) if found else None
 
 
 def split_row(line: bytes) -> tuple[bytes, bytes]:

@@ -235,7 +235,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         DataError, ParameterError
             As for :meth:`fit`.
         """
-        if self._engine is None and self._counts():
+        if self._engine is None and counts_documents(self._settings()):
             raise NotLearnedError(
                 "this TextFeatures has not counted any document yet; call fit first"
             )
@@ -637,10 +637,6 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """Return the same settings in the form that the core expects."""
         return core_options(self._settings())
 
-    def _counts(self) -> bool:
-        """Return whether a row depends on the documents counted so far."""
-        return counts_documents(self._settings())
-
     def _rows(self, arrays: Triple, texts: list[str]) -> Rows:
         """Add embeddings to the rows that the core has made of texts."""
         if self._embedding_size:
@@ -667,7 +663,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return type(self)(**self.get_params(deep=False))
 
     def __sklearn_is_fitted__(self) -> bool:
-        return self._engine is not None or not self._counts()
+        return self._engine is not None or not counts_documents(self._settings())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

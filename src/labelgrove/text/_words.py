@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -47,9 +47,8 @@ def words_and_runs(text: str, longest: int) -> list[Span]:
     return spans
 
 
-def names_by_column(engine: _core.TextFeatures, spans: Iterable[Span]) -> dict[int, list[str]]:
+def names_by_column(engine: _core.TextFeatures, spans: list[Span]) -> dict[int, list[str]]:
     """Return the words that each column comes from; runs only if none of their words does."""
-    spans = list(spans)
     indptr, columns, _ = engine.count([span.name for span in spans], 1)
     found: dict[int, dict[str, None]] = {}  # ordered sets
     for i, span in enumerate(spans):
