@@ -28,26 +28,12 @@ class Checkpoints:
     """The latest state of a run, in a hidden folder next to the model file to be written.
 
     Saving and loading a model does not change what it learns afterwards, so the state consists of
-    the model, the number of examples it has learnt, and the figures so far.
+    the model, the number of examples it has learnt, and the figures so far. It is valid only for
+    a command with the same options, as long as the files that they name do not change. There are
+    no checkpoints of data that can be read only once, or if the ``minutes`` between them are 0.
 
-    Used as a context manager, even without checkpoints: only one process at a time may enter it
-    for the same model. Data that can be read only once gets no checkpoints.
-
-    Parameters
-    ----------
-    output : str
-        Path of the model.
-    options : mapping
-        All options and arguments of the command, including ``data``. The state is valid only for
-        a command with the same options, as long as the files that they name do not change.
-    minutes : float
-        Minutes between checkpoints; 0 for none.
-
-    Raises
-    ------
-    LabelGroveError
-        On entering the context, if another process is writing the same model, or if an input file
-        has been replaced in the meantime.
+    Used as a context manager, even without checkpoints. Entering raises a LabelGroveError if
+    another process is writing the same model, or if an input file has been replaced meanwhile.
     """
 
     def __init__(self, output: str, options: Mapping[str, Any], minutes: float) -> None:

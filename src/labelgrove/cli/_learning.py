@@ -57,36 +57,17 @@ _SMALL, _FIRST = 256, LEARNING_ROWS
 
 @dataclass
 class Learning:
-    """The state of one learning run.
-
-    Parameters
-    ----------
-    model : Model
-        The model that learns.
-    record : StreamRecord
-        The course of the first pass.
-    all_predicted : bool
-        Whether the first pass predicts every example, or only some.
-    examples : int
-        Examples learnt, counted once per pass.
-    seconds : float
-        Time spent, including reading and predicting.
-    passes : int
-        Passes completed.
-    stopped : bool
-        True after Ctrl-C.
-    labelled : bool
-        Whether any example read has a label.
-    """
+    """The state of one learning run."""
 
     model: Model
+    #: The course of the first pass, which predicts every example or only some.
     record: StreamRecord = field(default_factory=lambda: StreamRecord(places=1))
     all_predicted: bool = False
-    examples: int = 0
-    seconds: float = 0.0
-    passes: int = 0
-    stopped: bool = False
-    labelled: bool = True
+    examples: int = 0  # learnt, once per pass
+    seconds: float = 0.0  # including reading and predicting
+    passes: int = 0  # completed
+    stopped: bool = False  # by Ctrl-C
+    labelled: bool = True  # whether any example read has a label
 
     @property
     def n_labels(self) -> int:
@@ -130,21 +111,9 @@ def learn_from(
 ) -> Learning:
     """Learn all examples of a source, batch by batch, with a progress line on terminals.
 
-    Ctrl-C ends learning early, between two batches, and sets ``stopped``.
-
-    Parameters
-    ----------
-    model : Model
-        Learns in place.
-    source : Source
-        The examples.
-    passes : int, default=1
-        Number of passes over the examples.
-    checkpoints : Checkpoints
-        Written from time to time for models that learn one example at a time. If an earlier run
-        left a checkpoint, learning resumes from its model rather than ``model``.
-    record : StreamRecord, optional
-        Records the course of learning; every example is then predicted.
+    Ctrl-C ends learning early, between two batches, and sets ``stopped``. Models that learn one
+    example at a time write checkpoints; if an earlier run left one, learning resumes from its model
+    rather than ``model``. If there is a ``record`` of the course, every example is predicted.
     """
     if not learns_by_and_by(model):
         return _fit_from(model, source)

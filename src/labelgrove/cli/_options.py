@@ -314,16 +314,10 @@ def parse_settings(
     text_names: Collection[str],
     reserved: Mapping[str, str],
 ) -> Settings:
-    """Parse all ``--set`` options of a command line.
+    """Parse all ``--set`` options of a command line; if a name is repeated, the last one wins.
 
-    Parameters
-    ----------
-    assignments : iterable of str
-        Each ``name=value`` or ``text.name=value``; if a name is repeated, the last one wins.
-    names, text_names : collection of str
-        Parameters of the estimator and of the text front end.
-    reserved : mapping
-        Parameters of the estimator that have their own option, mapped to that option.
+    ``names`` and ``text_names`` are the parameters of the estimator and of the text front end;
+    ``reserved`` maps those that have their own option to that option.
     """
     settings = Settings()
     known = [*names, *(f"text.{name}" for name in text_names)]

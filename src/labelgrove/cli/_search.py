@@ -75,20 +75,9 @@ DEFAULT_K = 5
 class Search:
     """A query for labels.
 
-    Parameters
-    ----------
-    model : Model
-        The model.
-    k : int or None
-        Most labels per row; None means ``DEFAULT_K`` without a threshold, else no limit.
-    threshold : float, ndarray or None
-        Least score, the same for all labels or one per label.
-    beam : int or None
-        Beam width; None searches exactly.
-    allowed : list or None
-        The only labels to return.
-    excluded : mapping of int to collection of labels
-        Labels not to return, by row.
+    ``k`` is the most labels per row; None means ``DEFAULT_K`` without a threshold, else no limit.
+    The ``threshold`` is the same for all labels, or one per label. A ``beam`` of None searches
+    exactly. Labels are ``excluded`` by row.
     """
 
     model: Model

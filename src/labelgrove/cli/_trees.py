@@ -49,20 +49,8 @@ Parameters = dict[str, Any]
 class Given:
     """A file from which a tree is built or searched, and how to interpret it.
 
-    Parameters
-    ----------
-    path : str
-        Examples, a hierarchy or a thesaurus.
-    embeddings : str
-        Kind of label embeddings.
-    fano_frequencies : str
-        Method for the frequencies of an interpolated tree.
-    reading : Reading
-        How to read examples.
-    limit : int, optional
-        Use only the first `limit` examples.
-    text : dict
-        Parameters of the text front end.
+    It holds examples, a hierarchy or a thesaurus. ``embeddings`` and ``fano_frequencies`` are the
+    options of these names; ``text`` holds parameters of the text front end.
     """
 
     path: str
@@ -131,16 +119,9 @@ class Given:
 
 @dataclass(frozen=True)
 class Builder:
-    """How a tree is built from a file.
+    """How a tree is built: ``build`` calls ``function`` with what it needs of a file.
 
-    Parameters
-    ----------
-    function : callable
-        The builder, whose keyword parameters ``--set`` can set.
-    build : callable
-        Calls it with the parts of the file that it needs.
-    reads : str
-        The content of the file.
+    ``reads`` says what the file must hold.
     """
 
     function: Callable[..., LabelTree]

@@ -18,13 +18,7 @@ from labelgrove.data._text_rows import Collected, decoded, text_pieces
 
 
 def read_annif(source: LineSource) -> Contents:
-    """Open a file of ``text<TAB><uri> <uri>`` lines.
-
-    Raises
-    ------
-    FileFormatError
-        While reading, at a line without a tab or with malformed labels.
-    """
+    """Open a file of ``text<TAB><uri> <uri>`` lines."""
     return Contents(text_pieces(source, decoded(_parse_line)), is_text=True, labels_are_int=False)
 
 
@@ -52,16 +46,7 @@ def uri_in(token: str) -> str:
 
 
 def read_folder(path: str, *, labels_required: bool = True) -> Contents:
-    """Open a folder of texts; without `labels_required`, label files may be missing.
-
-    Raises
-    ------
-    OSError
-        If the folder or a file in it cannot be opened.
-    FileFormatError
-        If there is no text; while reading, at a text without a label file, or at a file that is
-        too long or not UTF-8.
-    """
+    """Open a folder of texts; without `labels_required`, label files may be missing."""
     texts = _texts_in(path)
     if not texts:
         raise FileFormatError(path, None, "the folder holds no texts; expected files NAME.txt")

@@ -29,15 +29,8 @@ def read_parquet(
 ) -> Contents:
     """Open a Parquet file.
 
-    Raises
-    ------
-    MissingDependencyError
-        If pyarrow is not installed.
-    OSError
-        If the file cannot be opened.
-    FileFormatError
-        If it is not a Parquet file, or lacks a column or has it twice; while reading, at a row
-        without text or with a value of the wrong type.
+    A missing or repeated column is an error at once; a row without text or with a value of the
+    wrong type, when it is read.
     """
     parquet = optional("pyarrow.parquet", "reading Parquet", "arrow")
     stream = _stream(path, resources)
@@ -54,7 +47,7 @@ def read_parquet(
 def read_arrow(
     path: str, columns: Columns, resources: ExitStack, *, labels_required: bool = True
 ) -> Contents:
-    """Open an Arrow (Feather) file, or a stream file of datasets; raises as `read_parquet`."""
+    """Open an Arrow (Feather) file, or a stream file of datasets; errors as for `read_parquet`."""
     arrow = optional("pyarrow", "reading Arrow", "arrow")
     stream = _stream(path, resources)
     with _named(path, "Arrow"):
@@ -97,11 +90,6 @@ def read_dataset(name: str, dataset: Any, columns: Columns, *, labels_required: 
     """Read a data set of the package datasets; class numbers are replaced by class names.
 
     Its format for other libraries, such as NumPy, and its selection of columns have no effect.
-
-    Raises
-    ------
-    FileFormatError
-        As for `read_parquet`.
     """
     dataset = dataset.with_format(None)
     features = dataset.features or {}

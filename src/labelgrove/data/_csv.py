@@ -35,15 +35,7 @@ T = TypeVar("T")
 def read_csv(
     source: LineSource, columns: Columns, delimiters: str, *, labels_required: bool = True
 ) -> Contents:
-    """Open a table; without `labels_required`, it may lack label columns.
-
-    Raises
-    ------
-    FileFormatError
-        If the first line does not name the columns; while reading, at a row with more or fewer
-        fields than columns, at unmatched quotes, at blanks before quoted labels, or, in TSV, at
-        quotes that merge several rows.
-    """
+    """Open a table; without `labels_required`, it may lack label columns."""
     # Python limits fields to 128 KiB, for the whole process; texts may be longer.
     csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE_BYTES))
     lines = decoded_lines(source.path, source.lines())
@@ -60,17 +52,7 @@ def read_csv(
 
 
 class Header(NamedTuple, Generic[T]):
-    """The line that names the columns.
-
-    Attributes
-    ----------
-    delimiter : str
-    names : list of str
-    choice
-        What was chosen among the names.
-    line : int
-        Its number.
-    """
+    """The line that names the columns, its number, and what was chosen among the names."""
 
     delimiter: str
     names: list[str]
@@ -84,11 +66,6 @@ def split_header(
     """Return the header, split by the first separator whose columns can be used.
 
     `choose` selects columns by name, and raises RowError if it misses one.
-
-    Raises
-    ------
-    FileFormatError
-        If no separator yields the columns.
     """
     line, header = 1, next(lines, "")
     if told := _FOR_EXCEL.fullmatch(header):

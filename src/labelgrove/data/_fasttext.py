@@ -23,14 +23,7 @@ _LEADING = re.compile(f"[{BLANKS}]*{PREFIX}([^{BLANKS}]*)")
 
 
 def read_fasttext(source: LineSource) -> Contents:
-    """Open a fastText file.
-
-    Raises
-    ------
-    FileFormatError
-        While reading, at a line that is not UTF-8, has a label without a name, or two labels in
-        one word.
-    """
+    """Open a fastText file."""
     return Contents(text_pieces(source, decoded(parse_line)), is_text=True, labels_are_int=False)
 
 

@@ -26,14 +26,7 @@ _read = msgspec.json.Decoder().decode
 
 
 def read_jsonl(source: LineSource, columns: Columns, *, labels_required: bool = True) -> Contents:
-    """Open a file of JSON lines; without `labels_required`, labels may be missing.
-
-    Raises
-    ------
-    FileFormatError
-        While reading, at a line that is not a JSON object, lacks a key or has a value of the wrong
-        type.
-    """
+    """Open a file of JSON lines; without `labels_required`, labels may be missing."""
 
     def parse(line: bytes) -> tuple[tuple[str, ...], str]:
         try:

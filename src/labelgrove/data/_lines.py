@@ -25,21 +25,10 @@ class Block(NamedTuple):
 
 
 class LineSource:
-    r"""Cut a stream into blocks of whole lines; can be read once.
+    r"""Cut a stream, given in non-empty pieces, into blocks of whole lines; can be read once.
 
-    Windows line ends become ``\n``, and a UTF-8 byte order mark is dropped.
-
-    Parameters
-    ----------
-    path : str
-        The file name for error messages.
-    pieces : iterator of bytes
-        The content, in non-empty pieces.
-
-    Attributes
-    ----------
-    last_line : int
-        Number of the last line read so far.
+    Windows line ends become ``\n``, and a UTF-8 byte order mark is dropped. ``path`` is for
+    messages; ``last_line`` is the number of the last line read so far.
     """
 
     def __init__(self, path: str, pieces: Iterator[bytes]) -> None:
@@ -73,10 +62,8 @@ class LineSource:
     def blocks(self) -> Iterator[Block]:
         """Yield all lines, block by block.
 
-        Raises
-        ------
-        FileFormatError
-            If a line is too long or the stream is damaged, after all whole lines before that.
+        Raises FileFormatError if a line is too long or the stream is damaged, after all whole lines
+        before that.
         """
         self.peek(0)
         line = 1
@@ -123,13 +110,7 @@ class LineSource:
 
 
 def lines_in(path: str) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of a file, plain or compressed, with their numbers; raises as `blocks`.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be opened.
-    """
+    """Yield the lines of a file, plain or compressed, with their numbers; raises as `blocks`."""
     with ExitStack() as resources:
         yield from LineSource(path, open_pieces(path, resources)).lines()
 

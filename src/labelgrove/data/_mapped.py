@@ -234,15 +234,9 @@ def _features(dataset: Dataset, start: int, stop: int) -> SparseRows:
 
 
 class Header(NamedTuple):
-    """What a data set holds.
+    """What a data set holds; `width` is -1 for texts.
 
-    Attributes
-    ----------
-    rows, width : int
-        Numbers of rows and columns; the latter is -1 for texts.
-    arrays : dict
-        The length and checksum of each array, by name.
-    labels_may_be_names : bool
+    `arrays` maps the name of each array to its length and checksum.
     """
 
     rows: int

@@ -46,16 +46,7 @@ def pair_of(path: str) -> tuple[str, str]:
 
 
 def read_npz(path: str, *, labels_required: bool = True) -> Contents:
-    """Open a pair of .npz files; without `labels_required`, the label file may be missing.
-
-    Raises
-    ------
-    OSError
-        If a file cannot be opened.
-    FileFormatError
-        If a file is not a CSR matrix or the numbers of rows differ; while reading, at the first row
-        with an invalid value or id.
-    """
+    """Open a pair of .npz files; without `labels_required`, the label file may be missing."""
     x_path, y_path = pair_of(path)
     X = load_csr(x_path)
     Y = load_csr(y_path) if labels_required or Path(y_path).exists() else None

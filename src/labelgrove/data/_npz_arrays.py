@@ -72,12 +72,7 @@ class _ArrayError(Exception):
 def load_csr(path: str) -> StoredCsr:
     """Load a CSR matrix that `scipy.sparse.save_npz` wrote.
 
-    Raises
-    ------
-    OSError
-        If the file cannot be opened or read.
-    FileFormatError
-        If the archive is damaged or holds anything but a CSR matrix of numbers.
+    Raises FileFormatError if the archive is damaged or holds anything but such a matrix of numbers.
     """
     with Path(path).open("rb") as file:
         try:

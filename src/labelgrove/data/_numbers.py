@@ -42,26 +42,11 @@ _CLASS_OF_BYTE = _classes()
 
 
 def parse_features(rows: list[bytes], id_limit: int, values_required: bool) -> SparseRows:
-    """Parse the features of many rows at once.
+    """Parse the features of many rows at once, and sort the ids of each row.
 
-    Parameters
-    ----------
-    rows : list of bytes
-        The feature part of each row, separated by blanks only, without line breaks.
-    id_limit : int
-        Ids must be below this.
-    values_required : bool
-        Whether to refuse ``id`` without ``:value``, which otherwise means a value of 1.
-
-    Returns
-    -------
-    SparseRows
-        Ids sorted within each row.
-
-    Raises
-    ------
-    NotPlainError
-        If anything is malformed or merely unusual.
+    `rows` are separated by blanks only, without line breaks. Ids must be below `id_limit`; an
+    ``id`` without ``:value`` means a value of 1, unless `values_required`. Raises NotPlainError if
+    anything is malformed or merely unusual.
     """
     text = b"\n".join([b"", *rows, b""])
     characters = np.frombuffer(text, np.uint8)

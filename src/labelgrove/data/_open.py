@@ -87,15 +87,8 @@ def open_pieces(path: str, resources: ExitStack, meter: Meter | None = None) -> 
     """Read the decompressed content of `path` (``-`` is standard input) in pieces of bounded size.
 
     The suffix determines the compression; without one the first bytes do. Closing `resources`
-    closes the file. `meter` records the bytes read.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be opened or read.
-    DamagedStreamError
-        While iterating, if the content is corrupt, ends too early or is neither plain text nor
-        compressed in a known way.
+    closes the file. `meter` records the bytes read. Iterating raises DamagedStreamError if the
+    content is corrupt, ends too early or is neither plain text nor compressed in a known way.
     """
     stream = _binary(path, resources)
     meter = Meter() if meter is None else meter

@@ -44,12 +44,7 @@ def sides_of(path: str) -> tuple[str, str]:
 def read_pair(path: str, resources: ExitStack, *, labels_required: bool = True) -> Contents:
     """Open the two files; without `labels_required`, the label file may be missing.
 
-    Raises
-    ------
-    OSError
-        If a file cannot be opened.
-    FileFormatError
-        If a header is malformed or the numbers of rows differ; while reading, at a malformed row.
+    The numbers of rows in the headers must agree, and are checked at the ends of the files.
     """
     x_path, y_path = sides_of(path)
     rows, features, X = _open(x_path, "features", resources)

@@ -41,13 +41,7 @@ def shown(token: bytes | str) -> str:
 
 
 def parse_labels(field: bytes, bounds: Bounds) -> tuple[int, ...]:
-    """Parse labels such as ``1,5,3``, dropping repetitions; none if the field is empty.
-
-    Raises
-    ------
-    RowError
-        If the field is malformed or a label is too large.
-    """
+    """Parse labels such as ``1,5,3``, dropping repetitions; raises RowError."""
     if not field:
         return ()
     if b":" in field:
@@ -62,13 +56,7 @@ def parse_labels(field: bytes, bounds: Bounds) -> tuple[int, ...]:
 def parse_feature_row(
     row: bytes, bounds: Bounds, values_required: bool
 ) -> tuple[list[int], list[float]]:
-    """Parse features ``id:value id:value`` and sort them by id.
-
-    Raises
-    ------
-    RowError
-        If a feature is malformed, out of range or repeated.
-    """
+    """Parse features ``id:value id:value`` and sort them by id; raises RowError."""
     features: dict[int, float] = {}
     for token in row.split(b" "):
         if not token:

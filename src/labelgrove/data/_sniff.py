@@ -54,13 +54,7 @@ _XMLC_ROW = re.compile(rb"(?:\d+(?:,\d+)*)?(?:[ \t]+\d+(?::\S*)?)*[ \t]*")
 
 
 def check_format(name: str) -> str:
-    """Return `name` if it is one of FORMATS.
-
-    Raises
-    ------
-    ParameterError
-        If it is not.
-    """
+    """Return `name` if it is one of FORMATS, or raise a ParameterError."""
     if name not in FORMATS:
         raise ParameterError(f"format is {name!r}; expected one of {', '.join(FORMATS)}")
     return name
@@ -69,12 +63,8 @@ def check_format(name: str) -> str:
 def format_from_name(path: str) -> str | None:
     """Return the format denoted by the name's suffix, ignoring a final .gz, .bz2, .xz or .zst.
 
-    The format of a folder is mapped or folder.
-
-    Raises
-    ------
-    ParameterError
-        For .npz.gz and the like: such files are compressed internally.
+    The format of a folder is mapped or folder. Names such as NAME.npz.gz are refused, since the
+    format is compressed internally.
     """
     if path != "-" and Path(path).is_dir():
         return "mapped" if is_mapped(path) else "folder"
@@ -91,14 +81,7 @@ def format_from_name(path: str) -> str | None:
 def files_of(path: str, format: str | None = None) -> list[Path]:
     """Return the resolved paths of the files that a name stands for: one, a pair or a folder's.
 
-    Of a folder these are only the files that are read.
-
-    Raises
-    ------
-    OSError
-        If the format is that of a folder, and there is none.
-    ParameterError
-        If the format is unknown, or the name is that of a file that is compressed again.
+    Of a folder these are only the files that are read; if there is none, an OSError is raised.
     """
     chosen = format_from_name(path) if format is None else check_format(format)
     files: Sequence[str | Path] = [path]
@@ -116,17 +99,12 @@ def files_of(path: str, format: str | None = None) -> list[Path]:
 def format_from_content(
     source: LineSource, *, labels_required: bool = True, text_expected: bool | None = None
 ) -> str:
-    """Guess the format from the beginning of the file.
+    """Guess the format from the beginning of the file, or raise a FileFormatError.
 
     Rows of numbers that are valid in both xmlc and svmlight are taken as xmlc. If no labels are
     required, lines of no other format are taken as fastText texts without labels. If text is not
     expected, the first line then tells whether they are numbers; else all lines must be, and if it
     is, the first must have two features, or be a header before a row with one.
-
-    Raises
-    ------
-    FileFormatError
-        If the content does not look like any format.
     """
     if not labels_required:
         return _unlabelled_format(source, text_expected)

@@ -24,12 +24,8 @@ Lines = list[tuple[int, bytes]]
 class Dialect:
     """How a format differs from the common row.
 
-    Parameters
-    ----------
-    values_required : bool
-        Whether a feature must have a value; otherwise ``id`` alone means 1.
-    split : callable
-        Splits a row into its label field and its feature part; raises RowError.
+    Unless ``values_required``, a feature's ``id`` alone means 1. ``split`` cuts a row into its
+    label field and its feature part; it raises RowError.
     """
 
     values_required: bool
@@ -39,10 +35,7 @@ class Dialect:
 def parse_lines(lines: Lines, dialect: Dialect, bounds: Bounds, path: str) -> Iterator[Piece]:
     """Parse the rows of a block with the vectorised parser, or with the slow one if that gives up.
 
-    Raises
-    ------
-    FileFormatError
-        At the first malformed row, after a piece of all rows before it.
+    At the first malformed row, raises FileFormatError after a piece of all rows before it.
     """
     if not lines:
         return

@@ -20,13 +20,7 @@ from labelgrove.data._sparse_text import Dialect, Lines, numbered, parse_lines
 
 
 def read_svmlight(source: LineSource) -> Contents:
-    """Open a svmlight file.
-
-    Raises
-    ------
-    FileFormatError
-        While reading, at the first malformed row.
-    """
+    """Open a svmlight file."""
     return Contents(_pieces(source), is_text=False, labels_are_int=True)
 
 

@@ -29,10 +29,7 @@ def decoded(parse: Callable[[str], tuple[tuple[str, ...], str]]) -> ParseLine:
 def text_pieces(source: LineSource, parse: ParseLine) -> Iterator[Piece]:
     """Yield the rows of all non-empty lines, one piece per block.
 
-    Raises
-    ------
-    FileFormatError
-        At the first malformed line, after a piece of all rows before it.
+    At the first malformed line, raises FileFormatError after a piece of all rows before it.
     """
     for block in source.blocks():
         rows = Collected()
@@ -88,10 +85,8 @@ def record_pieces(
 ) -> Iterator[Piece]:
     """Yield pieces of rows with named values, numbered from 1.
 
-    Raises
-    ------
-    FileFormatError
-        At the first row whose text or labels cannot be used, after a piece of all rows before it.
+    At the first row whose text or labels cannot be used, raises FileFormatError after a piece of
+    all rows before it.
     """
     number = 0
     for batch in batches:

@@ -28,14 +28,7 @@ _MAX_DIGITS = 19
 
 
 def read_xmlc(source: LineSource) -> Contents:
-    """Open an XMLRepository file.
-
-    Raises
-    ------
-    FileFormatError
-        If the header declares more features or labels than there can be ids; while reading, at the
-        first malformed row, and at the end if the number of rows differs from the header's.
-    """
+    """Open an XMLRepository file; the number of rows is checked at its end."""
     header = _HEADER.fullmatch(source.peek(_HEADER_BYTES, has_line).partition(b"\n")[0])
     if header is None:
         return Contents(_pieces(source, Bounds(), None), is_text=False, labels_are_int=True)

@@ -40,12 +40,8 @@ def lay_out(arrays: Mapping[str, Storable]) -> list[Entry]:
     """Assign every array its place: widest items first, then by name.
 
     Widths are powers of two, so each array starts at a multiple of its item size although the
-    container allows no gaps.
-
-    Raises
-    ------
-    ModelFileError
-        A name cannot be stored, or an array is not 1-D or 2-D of one of the eight types.
+    container allows no gaps. Names that cannot be stored, and arrays that are not 1-D or 2-D of
+    one of the eight types, are refused.
     """
     for name, array in arrays.items():
         _check_storable(name, array)
@@ -64,20 +60,9 @@ def encode_header(
 ) -> bytes:
     """Return the file's first bytes: length, JSON, and padding blanks up to the data.
 
-    Parameters
-    ----------
-    header : mapping
-        Our own part, JSON values only.
-    entries : list of Entry
-        The arrays in file order.
-    sums : mapping of str to str
-        The checksum of every array, by name.
-
-    Raises
-    ------
-    ModelFileError
-        The header is not valid JSON (NaN and infinities are not), or is longer than
-        `MAX_HEADER_BYTES`.
+    ``header`` is our own part, ``entries`` are the arrays in file order, and ``sums`` holds their
+    checksums by name. What is not valid JSON (NaN and infinities are not), or is longer than
+    `MAX_HEADER_BYTES`, is refused.
     """
     text = dump_json(header)
     outer: dict[str, Any] = {
@@ -105,26 +90,9 @@ def decode_header(
 ) -> tuple[dict[str, Any], list[Entry], dict[str, str]]:
     """Parse the header's JSON and check everything that can be checked without the data.
 
-    Parameters
-    ----------
-    body : bytes
-        The JSON, whose length is given by the file's first eight bytes.
-    data_size : int
-        Number of bytes in the file after the header.
-
-    Returns
-    -------
-    header : dict
-        Our own part, of a version that this library reads.
-    entries : list of Entry
-        The arrays, which cover the data exactly, without gaps or overlaps.
-    sums : dict of str to str
-        The checksum of every array.
-
-    Raises
-    ------
-    ModelFileError
-        Anything is wrong. The message does not name the file, which is not known here.
+    Returns our own part, of a version that this library reads; the arrays, which cover the
+    ``data_size`` bytes after the header exactly, without gaps or overlaps; and the checksum of
+    every array. The message of a ModelFileError does not name the file, which is not known here.
     """
     outer = load_json(body, "the header")
     metadata = outer.pop(METADATA, None)

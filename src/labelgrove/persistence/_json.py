@@ -32,10 +32,7 @@ def naming(path: str) -> Iterator[None]:
 def dump_json(value: Mapping[str, Any]) -> str:
     """Return a mapping as JSON, with sorted keys and no blanks, so that equal input is equal text.
 
-    Raises
-    ------
-    ModelFileError
-        JSON cannot represent a value: NaN, infinity, a NumPy scalar or a lone surrogate.
+    Raises ModelFileError at NaN, infinity, a NumPy scalar or a lone surrogate.
     """
     try:
         text = json.dumps(
@@ -48,20 +45,10 @@ def dump_json(value: Mapping[str, Any]) -> str:
 
 
 def load_json(text: bytes, what: str) -> dict[str, Any]:
-    """Parse an untrusted JSON object.
+    """Parse an untrusted JSON object in UTF-8, of a length that the caller has bounded.
 
-    Parameters
-    ----------
-    text : bytes
-        UTF-8; the caller bounds its length.
-    what : str
-        What the text is, for the beginning of messages.
-
-    Raises
-    ------
-    ModelFileError
-        The text is not a JSON object, is nested too deeply, repeats a key, or holds NaN, infinity
-        or a lone surrogate.
+    Raises ModelFileError, whose message begins with ``what``, if the text is not a JSON object, is
+    nested too deeply, repeats a key, or holds NaN, infinity or a lone surrogate.
     """
     try:
         value = json.loads(

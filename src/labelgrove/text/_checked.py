@@ -12,11 +12,8 @@ from labelgrove._errors import DataError
 def checked_texts(texts: Any) -> list[str]:
     """Return the texts as a list.
 
-    Raises
-    ------
-    DataError
-        If `texts` is a single string, a table or a dict, or an item is not a string; the message
-        names the row.
+    Raises DataError if `texts` is a single string, a table or a dict, or an item is not a string;
+    the message names the row.
     """
     found = list(_items(texts))
     # Much faster than one by one: a million texts have few types.

@@ -14,10 +14,7 @@ from labelgrove._validation import Rows
 class CountedTexts:
     """Counted texts: accepted in place of texts by the front end that counted them, or one like it.
 
-    Attributes
-    ----------
-    parts : tuple of Rows
-        Feature counts, in one or more consecutive parts.
+    ``parts`` are the rows of counts, in one or more consecutive parts.
     """
 
     parts: tuple[Rows, ...]

@@ -27,13 +27,7 @@ _BATCH = 16
 
 
 def embedding_of(name: object) -> Embed:
-    """Return the function that embeds texts: a named one, or the given one.
-
-    Raises
-    ------
-    ParameterError
-        If `name` is neither a known name nor a function.
-    """
+    """Return the function that embeds texts: the one of a known name, or the given one."""
     if name == WORDLLAMA:
         return _wordllama
     if name == GIVEN:
@@ -49,11 +43,8 @@ def embedding_of(name: object) -> Embed:
 def unit_rows(embed: Embed, texts: list[str], size: int | None = None) -> npt.NDArray[np.float32]:
     """Embed texts as rows of length 1, or of zeros.
 
-    Raises
-    ------
-    DataError
-        If the function does not return an array of finite numbers with one row per text and
-        ``size`` columns, or at least one.
+    Raises DataError if the function does not return an array of finite numbers with one row per
+    text and ``size`` columns, or at least one.
     """
     whole = [text.encode("utf-8", "replace").decode() for text in texts]
     given = embed(whole) if whole else np.zeros((0, size or 0))

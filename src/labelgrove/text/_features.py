@@ -323,20 +323,8 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def by_column(self, by_word: Mapping[str, T]) -> dict[int, T]:
         """Map the values of words to their columns.
 
-        Parameters
-        ----------
-        by_word : mapping from str
-            Keys that are not single words are ignored.
-
-        Returns
-        -------
-        dict from int
-            If words share a column, the value of the first.
-
-        Raises
-        ------
-        ParameterError
-            If single words are not features.
+        Keys that are not single words are ignored; if words share a column, the first one's value
+        counts. Raises ParameterError if single words are not features.
         """
         options = self._options()
         if options["shortest_run"] != 1:
@@ -347,35 +335,11 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return values_by_column(options, by_word)
 
     def spans(self, text: str) -> list[Span]:
-        """Return the words of a text, then the runs of words that are features.
-
-        Parameters
-        ----------
-        text : str
-
-        Returns
-        -------
-        list of Span
-
-        Raises
-        ------
-        DataError, ParameterError
-            As for :meth:`sources`.
-        """
+        """Return the words of a text, then the runs of words that are features."""
         return words_and_runs(text, self._settings()["words"][1])
 
     def rows(self, texts: Iterable[str] | CountedTexts, threads: int) -> Rows:
-        """As `transform`, for the estimators.
-
-        Parameters
-        ----------
-        texts : iterable of str, or CountedTexts
-        threads : int
-
-        Returns
-        -------
-        Rows
-        """
+        """As `transform`, for the estimators; counted texts are accepted, too."""
         engine = self._started()
         if isinstance(texts, CountedTexts):
             return self.weighted(texts, threads, as_next=True)
@@ -383,17 +347,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return self._rows(engine.transform(given, threads), given)
 
     def fit_rows(self, texts: Iterable[str] | CountedTexts, threads: int) -> Rows:
-        """As `fit_transform`, for the estimators.
-
-        Parameters
-        ----------
-        texts : iterable of str, or CountedTexts
-        threads : int
-
-        Returns
-        -------
-        Rows
-        """
+        """As `fit_transform`, for the estimators; counted texts are accepted, too."""
         settings = self._checked()
         engine = _new_engine(settings)
         if isinstance(texts, CountedTexts):
@@ -412,18 +366,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             engine.add(*self._without_meaning(part.arrays)[0])
 
     def weighted(self, counts: CountedTexts, threads: int, *, as_next: bool) -> Rows:
-        """Turn counts into rows, of documents already added or, with `as_next`, not yet added.
-
-        Parameters
-        ----------
-        counts : CountedTexts
-        threads : int
-        as_next : bool
-
-        Returns
-        -------
-        Rows
-        """
+        """Turn counts into rows, of documents already added or, with `as_next`, not yet added."""
         parts = [self._without_meaning(part.arrays) for part in counts.parts]
         own, meanings = zip(*parts, strict=True)
         arrays: Triple = self._started().weighted(list(own), as_next, threads)
@@ -432,17 +375,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return Rows(*arrays, len(counts), self._n_features_out, dense=False)
 
     def counted(self, texts: Iterable[str] | CountedTexts, threads: int) -> CountedTexts:
-        """Count how often each feature occurs in texts, independent of earlier counts.
-
-        Parameters
-        ----------
-        texts : iterable of str, or CountedTexts
-        threads : int
-
-        Returns
-        -------
-        CountedTexts
-        """
+        """Count how often each feature occurs in texts, independent of earlier counts."""
         engine = self._started()
         if isinstance(texts, CountedTexts):
             return texts
@@ -450,12 +383,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return CountedTexts((self._rows(engine.count(given, threads), given),))
 
     def uncounted(self) -> TextFeatures:
-        """Return a copy with the parameters in force that has counted no documents.
-
-        Returns
-        -------
-        TextFeatures
-        """
+        """Return a copy with the parameters in force that has counted no documents."""
         copy: TextFeatures = clone(self)
         if self._engine is not None:
             copy.set_params(**{**self._fitted, "embeddings": self._embeddings})
@@ -464,18 +392,8 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def learn(self, counts: Rows, begin: int, end: int, threads: int) -> Rows:
         """Add some of the documents one by one, weighting each by the counts at that moment.
 
-        Parameters
-        ----------
-        counts : Rows
-            Rows returned by `counted`.
-        begin, end : int
-            The range of documents; how it is split does not affect the result.
-        threads : int
-
-        Returns
-        -------
-        Rows
-            As many rows as given; those outside ``begin`` to ``end`` are empty.
+        Of the rows returned by `counted`, those from ``begin`` to ``end`` are added; all others are
+        empty in the result. How the documents are split into ranges does not affect it.
         """
         own, meaning = self._without_meaning(counts.part(begin, end).arrays)
         learnt = self._started().learn(*own, threads)
@@ -533,15 +451,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return text
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
-        """Return everything that a model file stores of the front end.
-
-        Returns
-        -------
-        header : dict
-            Its kind and parameters.
-        arrays : dict of str to ndarray
-            Its counts.
-        """
+        """Return what a model file stores: a header of kind and parameters, and the counts."""
         saved = self._started().save()
         header = {"kind": self.kind, **_as_json(self._fitted)}
         if self._embedding_size:
@@ -552,22 +462,9 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def from_state(
         cls, parameters: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
     ) -> TextFeatures:
-        """Build the front end stored in a file.
+        """Build the front end from the parameters in the header of `state`, and its arrays.
 
-        Parameters
-        ----------
-        parameters : mapping of str to value
-            As in the header of `state`.
-        arrays : mapping of str to ndarray
-
-        Returns
-        -------
-        TextFeatures
-
-        Raises
-        ------
-        ParameterError, ModelFileError, ValueError
-            If they are invalid.
+        Raises ParameterError, ModelFileError or ValueError if they are invalid.
         """
         kept = dict(parameters)
         size = integer("embedding_size", kept.pop("embedding_size", 0), 0)
@@ -587,12 +484,7 @@ class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return text
 
     def embed_with(self, function: Embed) -> None:
-        """Use the function that the state could not store.
-
-        Parameters
-        ----------
-        function : callable
-        """
+        """Use the function that the state could not store."""
         self.embeddings = self._embeddings = function
 
     def __getstate__(self) -> dict[str, Any]:

@@ -20,19 +20,8 @@ def front_end_from_state(
 ) -> FrontEnd:
     """Build a front end from the output of ``state()``, possibly from an untrusted file.
 
-    Parameters
-    ----------
-    header : dict
-        Its ``kind`` and parameters.
-    arrays : mapping of str to ndarray
-        Its counts.
-    trust_pattern : bool
-        Whether to accept a ``token_pattern`` other than the default.
-
-    Raises
-    ------
-    ModelFileError
-        If the kind is unknown, the state is damaged, or its pattern is not trusted.
+    Raises ModelFileError if the kind is unknown, the state is damaged, or the ``token_pattern``
+    is not the default, unless `trust_pattern`.
     """
     if not isinstance(header, dict):
         raise ModelFileError("the header's front_end must be an object or null")

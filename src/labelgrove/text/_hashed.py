@@ -201,14 +201,7 @@ class HashedText(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def sources(self, text: str) -> dict[int, list[str]]:
         """Return, for each column, the words or runs of words of a text that it comes from.
 
-        Parameters
-        ----------
-        text : str
-
-        Returns
-        -------
-        dict of int to list of str
-            Each once, in text order.
+        Each is listed once, in text order.
         """
         self._check_parameters()
         [checked] = checked_texts([text])
@@ -224,16 +217,9 @@ class HashedText(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return columns
 
     def spans(self, text: str) -> list[Span]:
-        """Return the words of a text.
+        """Return the words of a text: single ones, no runs.
 
-        Parameters
-        ----------
-        text : str
-
-        Returns
-        -------
-        list of Span
-            Single words only, no runs; none for matches of the pattern without characters.
+        Matches of the pattern without characters are omitted.
         """
         self._check_parameters()
         [checked] = checked_texts([text])
@@ -272,32 +258,13 @@ class HashedText(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         }
 
     def rows(self, texts: Iterable[str], threads: int) -> Rows:  # noqa: ARG002
-        """As `transform`, for the estimators.
-
-        Parameters
-        ----------
-        texts : iterable of str
-        threads : int
-            Ignored.
-
-        Returns
-        -------
-        Rows
-        """
+        """As `transform`, for the estimators; ``threads`` has no effect."""
         return check_rows(self.transform(texts))
 
     fit_rows = rows
 
     def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Return everything that a model file stores of the front end.
-
-        Returns
-        -------
-        header : dict
-            Its kind and parameters.
-        arrays : dict of str to ndarray
-            Empty, since nothing is counted.
-        """
+        """Return what a model file stores: a header of kind and parameters, and no arrays."""
         return {"kind": self.kind, **self.to_dict()}, {}
 
     @classmethod

@@ -16,12 +16,7 @@ T = TypeVar("T")
 class Span(NamedTuple):
     """A word of a text, or a run of several: characters from ``begin`` to ``end``.
 
-    Attributes
-    ----------
-    begin, end : int
-    name : str
-        The name used by `sources`.
-    is_run : bool
+    ``name`` is the one that `sources` uses.
     """
 
     begin: int

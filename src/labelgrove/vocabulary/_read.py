@@ -111,10 +111,7 @@ def read_vocabulary(
 def in_languages(concepts: Iterable[Concept], languages: tuple[str, ...], path: str) -> Vocabulary:
     """Return the vocabulary of a file that shows names in these languages, by default in all.
 
-    Raises
-    ------
-    ParameterError
-        If no label has a name in any of them.
+    Raises ParameterError if no label has a name in any of them.
     """
     whole = Vocabulary(concepts)
     there = whole.named_in

@@ -25,14 +25,8 @@ _BAR = (8, 40)  # minimum and maximum width of the bar
 class ProgressLine:
     """Progress, speed and quality on one line, least important facts dropped if it is too long.
 
-    Parameters
-    ----------
-    title : str
-        The activity, such as ``learning``.
-    total : int, optional
-        Number of examples, if known.
-    share : callable, optional
-        Otherwise, a function that returns the share of work done, from 0 to 1, or None.
+    If the ``total`` number of examples is unknown, ``share`` may return the share of work done,
+    from 0 to 1, or None.
     """
 
     def __init__(

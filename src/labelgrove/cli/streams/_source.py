@@ -37,36 +37,13 @@ T = TypeVar("T")
 
 
 class Source:
-    """A file of labelled examples, to iterate over once or several times.
+    """A file of labelled examples, to iterate over once or several times; ``-`` is standard input.
 
-    Parameters
-    ----------
-    path : str
-        The file; ``-`` is standard input.
-    reading : Reading, optional
-        Its format and columns; by default detected.
-    limit : int, optional
-        Use only the first `limit` examples.
-    shuffle_seed : int, optional
-        Read everything into memory and shuffle each pass anew, seeded with this; by default,
-        file order.
-    labels_required : bool
-        False if examples need no labels.
-    text_expected : bool, optional
-        Whether a model reads text, if examples need no labels; see `open_examples`.
-    vocabulary : Vocabulary, optional
-        Maps names to labels in data that may name labels instead of giving their ids.
-    numbered : bool
-        Whether labels are integers for the model; strings are then read as such.
-    to_learn : bool
-        Whether the examples are for learning, which reads larger chunks from files.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be opened.
-    LabelGroveError
-        If its format is unknown or its beginning is malformed.
+    With a ``shuffle_seed``, everything is read into memory, and each pass shuffled anew.
+    ``labels_required`` and ``text_expected`` are those of `open_examples`. A ``vocabulary`` maps
+    names to labels in data that may name labels instead of giving their ids. If labels are
+    ``numbered``, integers for the model, strings are read as such. Examples ``to_learn`` come in
+    larger chunks from a file.
     """
 
     def __init__(
