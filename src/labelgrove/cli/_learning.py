@@ -115,7 +115,7 @@ def learn_from(
     example at a time write checkpoints; if an earlier run left one, learning resumes from its model
     rather than ``model``. If there is a ``record`` of the course, every example is predicted.
     """
-    if not learns_by_and_by(model):
+    if not learns_one_by_one(model):
         return _fit_from(model, source)
     source.check_passes(passes)
     state = Learning(model)
@@ -256,7 +256,7 @@ def _require_ids(dataset: Dataset, vocabulary: Vocabulary | None) -> None:
             )
 
 
-def learns_by_and_by(model: Model) -> bool:
+def learns_one_by_one(model: Model) -> bool:
     """Whether a model learns its next examples one at a time; some begin better all at once."""
     begins_at_once = hasattr(model, "fit_progress") and not hasattr(model, "n_classes_")
     return hasattr(model, "partial_fit") and not begins_at_once

@@ -47,7 +47,7 @@ class Meter:
         self._pipe: BinaryIO | None = None
 
     def watch(self, stream: BinaryIO) -> None:
-        """Tell of this stream whether it has run dry."""
+        """Let `is_dry` ask this stream."""
         self._pipe = stream
 
     def is_dry(self) -> bool:

@@ -11,6 +11,7 @@ import typer
 from labelgrove._errors import ParameterError
 from labelgrove._parameters import size_from
 from labelgrove._unfinished import Unfinished
+from labelgrove.cli import _options
 from labelgrove.cli._models import (
     Model,
     algorithm_of,
@@ -21,15 +22,6 @@ from labelgrove.cli._models import (
     load_model,
     targets_of,
 )
-from labelgrove.cli._options import (
-    AS_FOUND,
-    JobsOption,
-    JsonOption,
-    LimitOption,
-    ModelArgument,
-    Reading,
-    gathered,
-)
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import say_warning, show_pairs, write_json
 from labelgrove.models import CompactionReport
@@ -37,9 +29,9 @@ from labelgrove.models._label_tree import LabelTreeClassifier
 from labelgrove.models.engine._records import PLACES
 
 
-@gathered
+@_options.gathered
 def compact(
-    model_file: ModelArgument,
+    model_file: _options.ModelArgument,
     output: Annotated[
         str,
         typer.Option("--output", "-o", metavar="MODEL2", help="Where to write the small copy."),
@@ -72,10 +64,10 @@ def compact(
             "--data", metavar="DATA", help="Labelled examples to compare the two models on."
         ),
     ] = None,
-    reading: Reading = AS_FOUND,
-    limit: LimitOption = None,
-    jobs: JobsOption = 1,
-    json: JsonOption = False,
+    reading: _options.Reading = _options.AS_FOUND,
+    limit: _options.LimitOption = None,
+    jobs: _options.JobsOption = 1,
+    json: _options.JsonOption = False,
 ) -> None:
     """Write a small copy of MODEL that predicts but can no longer learn.
 
@@ -106,7 +98,9 @@ def compact(
         show_pairs(_for_people(report, output))
 
 
-def _examples(model: Model, data: str, reading: Reading, limit: int | None) -> tuple[Any, Any]:
+def _examples(
+    model: Model, data: str, reading: _options.Reading, limit: int | None
+) -> tuple[Any, Any]:
     with labelled(model, data, reading, limit) as source:
         examples = source.whole()
         return inputs_of(model, examples, source.path), targets_of(model, examples, source.path)

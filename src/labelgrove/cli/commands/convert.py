@@ -8,14 +8,14 @@ from typing import Annotated
 import typer
 
 from labelgrove._errors import ParameterError
-from labelgrove.cli._options import AS_FOUND, JsonOption, Reading, gathered
+from labelgrove.cli import _options
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import show_pairs, write_json
 from labelgrove.cli.streams._progress import ShareLine, shown
 from labelgrove.data import convert as convert_files
 
 
-@gathered
+@_options.gathered
 def convert(
     inputs: Annotated[
         list[str],
@@ -24,7 +24,7 @@ def convert(
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="DIR", help="The folder to write.")
     ],
-    reading: Reading = AS_FOUND,
+    reading: _options.Reading = _options.AS_FOUND,
     jobs: Annotated[
         int,
         typer.Option(
@@ -34,7 +34,7 @@ def convert(
             "processors. Does not affect the result.",
         ),
     ] = 1,
-    json: JsonOption = False,
+    json: _options.JsonOption = False,
 ) -> None:
     """Convert DATA to one memory-mapped data set, a folder that the other commands read as DATA.
 

@@ -13,23 +13,8 @@ from rich.table import Table
 
 from labelgrove._cuts import Cut
 from labelgrove._errors import ParameterError
+from labelgrove.cli import _options
 from labelgrove.cli._models import Model, inputs_of, labelled, load_model
-from labelgrove.cli._options import (
-    AS_FOUND,
-    AS_STORED,
-    BeamOption,
-    DataArgument,
-    FilterPairsOption,
-    JobsOption,
-    JsonOption,
-    LimitOption,
-    ModelArgument,
-    Naming,
-    Reading,
-    ThresholdOption,
-    ThresholdsOption,
-    gathered,
-)
 from labelgrove.cli._search import chosen_cut, excluded_labels, label_of
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import encode, say_warning, show, show_pairs, write_json
@@ -47,11 +32,11 @@ _PLACES = (1, 3, 5)
 _NAMES = {"p": "P", "r": "R", "ndcg": "nDCG", "psp": "PSP", "psndcg": "PSnDCG"}
 
 
-@gathered
+@_options.gathered
 def evaluate(
-    model_file: ModelArgument,
-    data: DataArgument,
-    filter_pairs: FilterPairsOption = None,
+    model_file: _options.ModelArgument,
+    data: _options.DataArgument,
+    filter_pairs: _options.FilterPairsOption = None,
     propensity: Annotated[
         str | None,
         typer.Option(
@@ -75,20 +60,20 @@ def evaluate(
             help="Write precision, recall and F1 of every label as TSV.",
         ),
     ] = None,
-    json: JsonOption = False,
+    json: _options.JsonOption = False,
     metrics_file: Annotated[
         str | None,
         typer.Option(
             "--metrics-file", metavar="FILE", help="Also write the result as JSON to FILE."
         ),
     ] = None,
-    thresholds: ThresholdsOption = False,
-    threshold: ThresholdOption = None,
-    beam: BeamOption = None,
-    jobs: JobsOption = 1,
-    reading: Reading = AS_FOUND,
-    naming: Naming = AS_STORED,
-    limit: LimitOption = None,
+    thresholds: _options.ThresholdsOption = False,
+    threshold: _options.ThresholdOption = None,
+    beam: _options.BeamOption = None,
+    jobs: _options.JobsOption = 1,
+    reading: _options.Reading = _options.AS_FOUND,
+    naming: _options.Naming = _options.AS_STORED,
+    limit: _options.LimitOption = None,
 ) -> None:
     """Measure MODEL on DATA: ranking quality, predicted label sets, and speed.
 

@@ -15,18 +15,8 @@ from rich.text import Text
 
 from labelgrove._errors import DataError, ModelStateError, ParameterError
 from labelgrove._names import integer_in
+from labelgrove.cli import _options
 from labelgrove.cli._models import Model, algorithm_of, inputs_of, load_model, unlabelled
-from labelgrove.cli._options import (
-    AS_FOUND,
-    AS_STORED,
-    JsonOption,
-    ModelArgument,
-    Naming,
-    Reading,
-    ThresholdOption,
-    ThresholdsOption,
-    gathered,
-)
 from labelgrove.cli._search import chosen_cut
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import is_terminal, show, write_json
@@ -38,9 +28,9 @@ _AROUND = 40
 """A text longer than `_SHORT` is shown in passages, with `_AROUND` characters of context."""
 
 
-@gathered
+@_options.gathered
 def explain(
-    model_file: ModelArgument,
+    model_file: _options.ModelArgument,
     data: Annotated[
         str | None,
         typer.Argument(metavar="[DATA]", show_default=False, help="Examples; requires --row."),
@@ -64,14 +54,14 @@ def explain(
     k: Annotated[
         int, typer.Option("-k", metavar="K", min=1, help="Explain the K best labels.")
     ] = 5,
-    threshold: ThresholdOption = None,
-    thresholds: ThresholdsOption = False,
+    threshold: _options.ThresholdOption = None,
+    thresholds: _options.ThresholdsOption = False,
     top: Annotated[
         int, typer.Option("--top", metavar="N", min=0, help="Number of features shown per node.")
     ] = 6,
-    reading: Reading = AS_FOUND,
-    naming: Naming = AS_STORED,
-    json: JsonOption = False,
+    reading: _options.Reading = _options.AS_FOUND,
+    naming: _options.Naming = _options.AS_STORED,
+    json: _options.JsonOption = False,
 ) -> None:
     """Show why MODEL predicts labels for an example, or why it does not predict a label.
 
@@ -96,7 +86,7 @@ def explain(
 
 
 def _example(
-    model: Model, data: str | None, text: str | None, row: int | None, reading: Reading
+    model: Model, data: str | None, text: str | None, row: int | None, reading: _options.Reading
 ) -> Any:
     """Return the text or row to explain."""
     if (text is None) == (row is None) or (data is None) != (row is None):

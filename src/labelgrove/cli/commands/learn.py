@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from labelgrove._errors import ModelStateError, ParameterError
+from labelgrove.cli import _options
 from labelgrove.cli._checkpoints import Checkpoints
 from labelgrove.cli._learning import (
     finish_learning,
@@ -20,41 +21,25 @@ from labelgrove.cli._models import (
     labelled,
     load_model,
 )
-from labelgrove.cli._options import (
-    AS_FOUND,
-    CHECKPOINT,
-    CheckpointOption,
-    DataArgument,
-    ForPredictionOption,
-    JobsOption,
-    JsonOption,
-    LimitOption,
-    ModelArgument,
-    Naming,
-    NewModelOption,
-    ProgressiveOption,
-    Reading,
-    gathered,
-)
 from labelgrove.cli._remote import is_address, learn_there
 from labelgrove.models import OnlinePLTClassifier, PLTClassifier, TextClassifier
 from labelgrove.vocabulary import Vocabulary
 
 
-@gathered
+@_options.gathered
 def learn(
     context: typer.Context,
-    model_file: ModelArgument,
-    data: DataArgument,
-    output: NewModelOption = None,
-    jobs: JobsOption = 1,
-    reading: Reading = AS_FOUND,
+    model_file: _options.ModelArgument,
+    data: _options.DataArgument,
+    output: _options.NewModelOption = None,
+    jobs: _options.JobsOption = 1,
+    reading: _options.Reading = _options.AS_FOUND,
     vocabulary: Vocabulary | None = None,
-    limit: LimitOption = None,
-    for_prediction: ForPredictionOption = False,
-    progressive: ProgressiveOption = None,
-    checkpoint: CheckpointOption = CHECKPOINT,
-    json: JsonOption = False,
+    limit: _options.LimitOption = None,
+    for_prediction: _options.ForPredictionOption = False,
+    progressive: _options.ProgressiveOption = None,
+    checkpoint: _options.CheckpointOption = _options.CHECKPOINT,
+    json: _options.JsonOption = False,
 ) -> None:
     """Update MODEL with the examples of DATA, which may bring new labels.
 
@@ -81,7 +66,7 @@ def learn(
         )
     checkpoints = Checkpoints(target, context.params, checkpoint)
     with checkpoints as kept:  # no other process may write the model from here on
-        model = load_model(model_file, jobs=jobs, naming=Naming(vocabulary))
+        model = load_model(model_file, jobs=jobs, naming=_options.Naming(vocabulary))
         check_can_write(target)
         batch = estimator_of(model)
         if isinstance(batch, PLTClassifier):

@@ -10,21 +10,8 @@ import typer
 
 from labelgrove._errors import DataError, FileFormatError, ParameterError
 from labelgrove._names import integer_in
+from labelgrove.cli import _options
 from labelgrove.cli._models import Model, inputs_of, load_model, unlabelled
-from labelgrove.cli._options import (
-    AS_FOUND,
-    AS_STORED,
-    BeamOption,
-    FilterPairsOption,
-    JobsOption,
-    LimitOption,
-    ModelArgument,
-    Naming,
-    Reading,
-    ThresholdOption,
-    ThresholdsOption,
-    gathered,
-)
 from labelgrove.cli._remote import is_address, predict_there
 from labelgrove.cli._search import DEFAULT_K, Search, chosen_cut, excluded_labels
 from labelgrove.cli.streams._console import encode, say_warning
@@ -34,9 +21,9 @@ from labelgrove.models import TextClassifier
 from labelgrove.vocabulary import Vocabulary
 
 
-@gathered
+@_options.gathered
 def predict(
-    model_file: ModelArgument,
+    model_file: _options.ModelArgument,
     data: Annotated[
         str | None,
         typer.Argument(
@@ -63,9 +50,9 @@ def predict(
             help="Predict K labels, or at most K with --threshold; 5 by default.",
         ),
     ] = None,
-    threshold: ThresholdOption = None,
-    thresholds: ThresholdsOption = False,
-    beam: BeamOption = None,
+    threshold: _options.ThresholdOption = None,
+    thresholds: _options.ThresholdsOption = False,
+    beam: _options.BeamOption = None,
     labels_file: Annotated[
         str | None,
         typer.Option(
@@ -74,7 +61,7 @@ def predict(
             help="Predict only labels listed in FILE, one per line.",
         ),
     ] = None,
-    filter_pairs: FilterPairsOption = None,
+    filter_pairs: _options.FilterPairsOption = None,
     output: Annotated[
         str,
         typer.Option(
@@ -85,10 +72,10 @@ def predict(
             "output.",
         ),
     ] = "-",
-    jobs: JobsOption = 1,
-    reading: Reading = AS_FOUND,
-    naming: Naming = AS_STORED,
-    limit: LimitOption = None,
+    jobs: _options.JobsOption = 1,
+    reading: _options.Reading = _options.AS_FOUND,
+    naming: _options.Naming = _options.AS_STORED,
+    limit: _options.LimitOption = None,
 ) -> None:
     """Predict labels and their probabilities for DATA or for texts.
 
@@ -101,7 +88,7 @@ def predict(
         raise ParameterError("expected either DATA (- for standard input) or --text")
     if is_address(model_file):
         others = (threshold, beam, labels_file, filter_pairs)
-        if thresholds or naming != AS_STORED or any(one is not None for one in others):
+        if thresholds or naming != _options.AS_STORED or any(one is not None for one in others):
             raise ParameterError(
                 f"{model_file}: a service returns only the K best labels; expected none of "
                 "--threshold, --thresholds, --beam, --labels-file, --filter-pairs, --vocabulary "

@@ -7,24 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
+from labelgrove.cli import _options
 from labelgrove.cli._models import (
     Model,
     check_can_write,
     inputs_of,
     labelled,
     load_model,
-)
-from labelgrove.cli._options import (
-    AS_FOUND,
-    AS_STORED,
-    DataArgument,
-    FilterPairsOption,
-    JobsOption,
-    LimitOption,
-    ModelArgument,
-    Naming,
-    Reading,
-    gathered,
 )
 from labelgrove.cli._search import excluded_labels
 from labelgrove.cli.streams import _numbers
@@ -34,10 +23,10 @@ from labelgrove.reporting import write_report
 from labelgrove.reporting._page import check_packages
 
 
-@gathered
+@_options.gathered
 def report(
-    model_file: ModelArgument,
-    data: DataArgument,
+    model_file: _options.ModelArgument,
+    data: _options.DataArgument,
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE", help="Where to write the page.")
     ],
@@ -56,11 +45,11 @@ def report(
             help="Show no examples of DATA, so that the page can be passed on without its texts.",
         ),
     ] = False,
-    filter_pairs: FilterPairsOption = None,
-    jobs: JobsOption = 1,
-    reading: Reading = AS_FOUND,
-    naming: Naming = AS_STORED,
-    limit: LimitOption = None,
+    filter_pairs: _options.FilterPairsOption = None,
+    jobs: _options.JobsOption = 1,
+    reading: _options.Reading = _options.AS_FOUND,
+    naming: _options.Naming = _options.AS_STORED,
+    limit: _options.LimitOption = None,
 ) -> None:
     """Measure MODEL on DATA in detail, and write an HTML report.
 
@@ -93,7 +82,7 @@ def report(
 
 
 def _read(
-    models: list[Model], data: str, reading: Reading, limit: int | None
+    models: list[Model], data: str, reading: _options.Reading, limit: int | None
 ) -> tuple[list[Any], list[Any]]:
     """Read all examples: the inputs of each model, and the labels."""
     with labelled(models[0], data, reading, limit) as source:

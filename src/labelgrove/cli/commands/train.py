@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from labelgrove._errors import ParameterError
+from labelgrove.cli import _options
 from labelgrove.cli._application import OPTIONS
 from labelgrove.cli._checkpoints import Checkpoints
 from labelgrove.cli._choice import AUTO, TRIAL, chosen_algorithm
@@ -18,7 +19,7 @@ from labelgrove.cli._learning import (
     finish_learning,
     learn_from,
     learn_in_pieces,
-    learns_by_and_by,
+    learns_one_by_one,
     new_record,
     report_learning,
     write_record,
@@ -29,27 +30,11 @@ from labelgrove.cli._models import (
     check_can_write,
     create_model,
 )
-from labelgrove.cli._options import (
-    AS_FOUND,
-    CHECKPOINT,
-    CheckpointOption,
-    DataArgument,
-    ForPredictionOption,
-    JobsOption,
-    JsonOption,
-    LimitOption,
-    ProgressiveOption,
-    Reading,
-    SeedOption,
-    SetOption,
-    gathered,
-    settable,
-)
 from labelgrove.cli.streams._source import Source
 from labelgrove.vocabulary import Vocabulary
 
 _SETTABLE = "\n\n".join(
-    f"{name}: {', '.join(sorted(set(settable(estimator)) - set(OPTIONS)))}."
+    f"{name}: {', '.join(sorted(set(_options.settable(estimator)) - set(OPTIONS)))}."
     for name, estimator in ALGORITHMS.items()
 )
 _SETTABLE_TEXT = sorted(f"text.{name}" for name in TEXT_SETTINGS)
@@ -65,10 +50,10 @@ EPILOG = (
 )
 
 
-@gathered
+@_options.gathered
 def train(
     context: typer.Context,
-    data: DataArgument,
+    data: _options.DataArgument,
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="MODEL", help="Where to write the model.")
     ],
@@ -86,7 +71,7 @@ def train(
             "--trial", metavar="N", min=3, help=f"Size of the sample for --algorithm {AUTO}."
         ),
     ] = TRIAL,
-    settings: SetOption = None,
+    settings: _options.SetOption = None,
     passes: Annotated[
         int, typer.Option("--passes", metavar="N", min=1, help="Number of passes over DATA.")
     ] = 1,
@@ -99,17 +84,17 @@ def train(
             help="Number of trees to average. Default: 1; 50 of ldsm and fastxml.",
         ),
     ] = None,
-    jobs: JobsOption = 1,
-    seed: SeedOption = 0,
-    reading: Reading = AS_FOUND,
+    jobs: _options.JobsOption = 1,
+    seed: _options.SeedOption = 0,
+    reading: _options.Reading = _options.AS_FOUND,
     vocabulary: Vocabulary | None = None,
     shuffle: Annotated[
         bool,
         typer.Option("--shuffle", help="Load DATA into memory and shuffle it for every pass."),
     ] = False,
-    limit: LimitOption = None,
-    for_prediction: ForPredictionOption = False,
-    progressive: ProgressiveOption = None,
+    limit: _options.LimitOption = None,
+    for_prediction: _options.ForPredictionOption = False,
+    progressive: _options.ProgressiveOption = None,
     learn_names: Annotated[
         Literal["met", "all"] | None,
         typer.Option(
@@ -139,8 +124,8 @@ def train(
             "--algorithm plt.",
         ),
     ] = None,
-    checkpoint: CheckpointOption = CHECKPOINT,
-    json: JsonOption = False,
+    checkpoint: _options.CheckpointOption = _options.CHECKPOINT,
+    json: _options.JsonOption = False,
 ) -> None:
     """Learn a new model from DATA.
 
@@ -150,8 +135,8 @@ def train(
     check_can_write(output)
     record = new_record(progressive)
     in_pieces = memory is not None or dask is not None
-    elsewhere = (shuffle, for_prediction, limit, record, learn_names, checkpoint != CHECKPOINT)
-    if in_pieces and any(elsewhere):
+    elsewhere = (shuffle, for_prediction, limit, record, learn_names)
+    if in_pieces and (any(elsewhere) or checkpoint != _options.CHECKPOINT):
         raise ParameterError(
             "--memory and --dask: expected none of --shuffle, --limit, --progressive, "
             "--for-prediction, --learn-names and --checkpoint, which do not apply to learning in "
@@ -194,7 +179,7 @@ def train(
             )
             given = [*given, *more]
         model = make(algorithm, given)
-        if named and checkpoint not in (CHECKPOINT, 0) and not learns_by_and_by(model):
+        if named and checkpoint not in (_options.CHECKPOINT, 0) and not learns_one_by_one(model):
             raise ParameterError(
                 f"--checkpoint {checkpoint:g}: {algorithm} learns all examples at once; expected "
                 "an algorithm that learns one at a time"

@@ -12,22 +12,9 @@ import typer
 from rich.text import Text
 
 from labelgrove._errors import ParameterError
+from labelgrove.cli import _options
 from labelgrove.cli._application import Command, Group
 from labelgrove.cli._models import TEXT_SETTINGS
-from labelgrove.cli._options import (
-    AS_FOUND,
-    AS_STORED,
-    DataArgument,
-    JobsOption,
-    JsonOption,
-    LimitOption,
-    Naming,
-    Reading,
-    SeedOption,
-    SetOption,
-    gathered,
-    parse_settings,
-)
 from labelgrove.cli._trees import (
     BUILDERS,
     CLUSTERED,
@@ -75,9 +62,9 @@ BUILD_EPILOG = (
 
 
 @tree_app.command(cls=Command, epilog=BUILD_EPILOG)
-@gathered
+@_options.gathered
 def build(
-    data: DataArgument,
+    data: _options.DataArgument,
     output: Annotated[
         str,
         typer.Option(
@@ -91,7 +78,7 @@ def build(
     kind: Annotated[
         str, typer.Option("--kind", metavar="NAME", help=f"One of {', '.join(BUILDERS)}.")
     ] = "kmeans",
-    settings: SetOption = None,
+    settings: _options.SetOption = None,
     embeddings: Annotated[
         Literal["pifa", "cooccurrence"],
         typer.Option("--embeddings", help="Label embeddings for clustering."),
@@ -104,11 +91,11 @@ def build(
             "tree.",
         ),
     ] = "marginal",
-    reading: Reading = AS_FOUND,
-    limit: LimitOption = None,
-    jobs: JobsOption = 1,
-    seed: SeedOption = 0,
-    json: JsonOption = False,
+    reading: _options.Reading = _options.AS_FOUND,
+    limit: _options.LimitOption = None,
+    jobs: _options.JobsOption = 1,
+    seed: _options.SeedOption = 0,
+    json: _options.JsonOption = False,
 ) -> None:
     """Build a label tree from DATA: examples, a hierarchy or a thesaurus."""
     builder = BUILDERS.get(kind)
@@ -127,12 +114,12 @@ def build(
                 f"{option} {value}: a tree of kind {kind} does not use this; expected --kind "
                 f"{' or '.join(kinds)}"
             )
-    if builder.reads != "examples" and (limit is not None or reading != AS_FOUND):
+    if builder.reads != "examples" and (limit is not None or reading != _options.AS_FOUND):
         raise ParameterError(
             f"--kind {kind}: reads {builder.reads}; expected neither --limit nor options that say "
             "how to read examples"
         )
-    chosen = parse_settings(settings or [], builder.settable, TEXT_SETTINGS, _RESERVED)
+    chosen = _options.parse_settings(settings or [], builder.settable, TEXT_SETTINGS, _RESERVED)
     taken = inspect.signature(builder.function).parameters
     options = {"n_jobs": jobs, "random_state": seed}
     parameters = {name: value for name, value in options.items() if name in taken}
@@ -152,7 +139,7 @@ def build(
 
 
 @tree_app.command(cls=Command)
-@gathered
+@_options.gathered
 def show(
     tree: TreeArgument,
     levels: Annotated[
@@ -165,7 +152,7 @@ def show(
     labels: Annotated[
         int, typer.Option("--labels", metavar="N", min=1, help="Labels listed per node.")
     ] = 6,
-    naming: Naming = AS_STORED,
+    naming: _options.Naming = _options.AS_STORED,
 ) -> None:
     """Print TREE as an outline, with label names if there is a vocabulary."""
     found = read_tree(tree, naming)
@@ -205,7 +192,7 @@ def plot(
 
 
 @tree_app.command(cls=Command)
-@gathered
+@_options.gathered
 def stats(
     tree: TreeArgument,
     data: Annotated[
@@ -216,12 +203,12 @@ def stats(
             help="Labelled examples: adds the expected depth and search cost of their labels.",
         ),
     ] = None,
-    reading: Reading = AS_FOUND,
-    limit: LimitOption = None,
-    json: JsonOption = False,
+    reading: _options.Reading = _options.AS_FOUND,
+    limit: _options.LimitOption = None,
+    json: _options.JsonOption = False,
 ) -> None:
     """Show the size, depth and balance of TREE, and with --data its search cost."""
-    if data is None and (limit is not None or reading != AS_FOUND):
+    if data is None and (limit is not None or reading != _options.AS_FOUND):
         raise ParameterError("--limit and options that say how to read examples require --data")
     found = read_tree(tree)
     searches = None if data is None else Given(data, reading=reading, limit=limit)

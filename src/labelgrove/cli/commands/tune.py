@@ -11,6 +11,7 @@ import typer
 
 from labelgrove._errors import DataError
 from labelgrove._unfinished import Unfinished
+from labelgrove.cli import _options
 from labelgrove.cli._models import (
     Model,
     check_can_write,
@@ -18,18 +19,6 @@ from labelgrove.cli._models import (
     inputs_of,
     labelled,
     load_model,
-)
-from labelgrove.cli._options import (
-    AS_FOUND,
-    DataArgument,
-    FilterPairsOption,
-    JobsOption,
-    JsonOption,
-    LimitOption,
-    ModelArgument,
-    NewModelOption,
-    Reading,
-    gathered,
 )
 from labelgrove.cli._search import distribution, excluded_labels, in_words
 from labelgrove.cli.streams import _numbers
@@ -40,10 +29,10 @@ from labelgrove.evaluation._observed import excluded_cells
 from labelgrove.models.thresholds._tuner import show_examples, tuning_of
 
 
-@gathered
+@_options.gathered
 def tune(
-    model_file: ModelArgument,
-    data: DataArgument,
+    model_file: _options.ModelArgument,
+    data: _options.DataArgument,
     method: Annotated[
         str,
         typer.Option(
@@ -78,12 +67,12 @@ def tune(
             help="With auto: reach this recall with the highest possible precision.",
         ),
     ] = None,
-    filter_pairs: FilterPairsOption = None,
-    output: NewModelOption = None,
-    json: JsonOption = False,
-    jobs: JobsOption = 1,
-    reading: Reading = AS_FOUND,
-    limit: LimitOption = None,
+    filter_pairs: _options.FilterPairsOption = None,
+    output: _options.NewModelOption = None,
+    json: _options.JsonOption = False,
+    jobs: _options.JobsOption = 1,
+    reading: _options.Reading = _options.AS_FOUND,
+    limit: _options.LimitOption = None,
 ) -> None:
     """Choose a threshold for each label, and store the thresholds in the model.
 
