@@ -9,9 +9,9 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from labelgrove._unfinished import DISK_FULL, Unfinished, replacing
 from labelgrove.data._open import split_compression
@@ -51,21 +51,18 @@ def open_sink(path: str) -> Iterator[BinaryIO]:
         raise
 
 
-@contextmanager
-def _compressed(raw: BinaryIO, path: str) -> Iterator[BinaryIO]:
+def _compressed(raw: BinaryIO, path: str) -> AbstractContextManager[BinaryIO]:
+    """Return a context that compresses what is written into it, and leaves `raw` open."""
     kind = split_compression(path)[1]
-    with ExitStack() as resources:
-        if kind == "gzip":
-            # No name and no time, so that the same examples give the same bytes.
-            member = gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0)
-            yield cast(BinaryIO, resources.enter_context(member))
-        elif kind == "bzip2":
-            yield cast(BinaryIO, resources.enter_context(bz2.BZ2File(raw, "wb")))
-        elif kind == "xz":
-            yield cast(BinaryIO, resources.enter_context(lzma.LZMAFile(raw, "wb")))
-        elif kind == "zstd":
-            checked: dict[int, int] = {zstd.CompressionParameter.checksum_flag: 1}
-            frame = zstd.ZstdFile(raw, "wb", options=checked)
-            yield cast(BinaryIO, resources.enter_context(frame))
-        else:
-            yield raw
+    stream: Any = nullcontext(raw)
+    if kind == "gzip":
+        # No name and no time, so that the same examples give the same bytes.
+        stream = gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0)
+    elif kind == "bzip2":
+        stream = bz2.BZ2File(raw, "wb")
+    elif kind == "xz":
+        stream = lzma.LZMAFile(raw, "wb")  # noqa: SIM115 - the caller enters it
+    elif kind == "zstd":
+        checked: dict[int, int] = {zstd.CompressionParameter.checksum_flag: 1}
+        stream = zstd.ZstdFile(raw, "wb", options=checked)
+    return cast("AbstractContextManager[BinaryIO]", stream)

@@ -168,12 +168,12 @@ def train(
             columns=reading.columns if reading.columns.are_given else None,
         )
         given, named = settings or [], algorithm != AUTO
-        if not named and (passes > 1 or trees is not None):
-            raise ParameterError(
-                "--algorithm auto: expected neither --passes nor --trees, which only some of the "
-                "algorithms have"
-            )
         if not named:
+            if passes > 1 or trees is not None:
+                raise ParameterError(
+                    "--algorithm auto: expected neither --passes nor --trees, which only some of "
+                    "the algorithms have"
+                )
             algorithm, more = chosen_algorithm(
                 source, lambda name, tried: make(name, [*given, *tried]), trial, seed
             )
