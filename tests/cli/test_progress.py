@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import io
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 from labelgrove.cli.streams import _progress
 from labelgrove.cli.streams._progress import ProgressLine, ShareLine
+from labelgrove.data import Examples
 
 
 @pytest.fixture
@@ -62,6 +64,13 @@ def test_without_a_total_there_is_no_bar(clock: list[float]) -> None:
     assert "━" not in shown
     assert "500/s" in shown
     assert "left" not in shown
+
+
+def test_examples_count_once_they_have_been_used() -> None:
+    chunk = Examples(None, ["a", "b"], [(), ()], 1, np.array([1, 2]))
+    line = ProgressLine("predicting")
+    assert [line.done for _ in line.over([chunk, chunk])] == [0, 2]
+    assert line.done == 4
 
 
 def test_the_speed_is_that_of_the_last_seconds(clock: list[float]) -> None:
