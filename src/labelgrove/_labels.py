@@ -433,6 +433,8 @@ def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def sorted_in_rows(indptr: npt.NDArray[np.int64], ids: Ids) -> Ids:
     """Return the ids sorted within every row."""
+    if len(indptr) == 2:
+        return np.sort(ids)
     falls = ids[1:] < ids[:-1]
     starts = indptr[(indptr > 0) & (indptr < len(ids))]
     falls[starts - 1] = False  # ignore steps from one row to the next

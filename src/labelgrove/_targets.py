@@ -274,6 +274,8 @@ def _multilabel(rows: Sequence[Any]) -> Targets:
             if type(rows[row]) in sets:
                 labels[first:last] = sorted(labels[first:last])
     names, codes = _numbered(labels)
+    if len(names) == len(labels):
+        return Targets("multilabel", indptr, names, codes)
     row_of = np.repeat(np.arange(len(lists)), np.diff(indptr))
     cells = row_of * len(names) + codes
     in_order = np.sort(cells)
