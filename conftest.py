@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from fnmatch import fnmatch
 from importlib.util import find_spec
@@ -17,6 +18,10 @@ collect_ignore += (
     if find_spec("starlette")
     else ["src/labelgrove/client.py", "src/labelgrove/service", "tests/service"]
 )
+
+# OpenBLAS's threads spin while they wait for more work, which takes more processor time than the
+# small matrices of the tests. NumPy reads the variable when it is first imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # No deadlines: a slow example only means a busy machine, and pytest's timeout catches hangs.
 # The suite tries the same examples every time; scripts/fuzz tries new ones.
