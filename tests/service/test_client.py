@@ -51,7 +51,6 @@ class Unreliable(httpx.BaseTransport):
 def test_what_gets_lost_is_sent_again_and_learnt_once(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("labelgrove.client._FIRST_PAUSE", 0.0)
     monkeypatch.setattr("labelgrove.client._AT_ONCE", 20)
     transport = Unreliable(httpx.HTTPTransport())
     with Client(f"{address}#demo", transport=transport) as client:
@@ -143,8 +142,7 @@ def test_what_cannot_name_an_example_is_not_sent(name: str) -> None:
     assert not asked
 
 
-def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("labelgrove.client._FIRST_PAUSE", 0.0)
+def test_nobody_answers() -> None:
     with pytest.raises(DataError, match="expected the project's name as well"):
         Client("http://127.0.0.1:9")
     with pytest.raises(DataError, match="expected an address such as http://localhost:8787#name"):
@@ -156,8 +154,7 @@ def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
         client.stats()
 
 
-def test_a_service_that_restarts_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("labelgrove.client._FIRST_PAUSE", 0.0)
+def test_a_service_that_restarts_is_waited_for() -> None:
     calls = iter([True, *[False] * 12, True])
 
     def answer(_: httpx.Request) -> httpx.Response:
@@ -189,10 +186,7 @@ def test_no_message_shows_a_secret(service: Service) -> None:
 
 
 @pytest.mark.parametrize("wait", ["0", "0" * 5_000, "Wed, 21 Oct 2015 07:28:00 GMT", "soon", "-1"])
-def test_a_service_that_is_busy_may_say_until_when(
-    monkeypatch: pytest.MonkeyPatch, wait: str
-) -> None:
-    monkeypatch.setattr("labelgrove.client._FIRST_PAUSE", 0.0)
+def test_a_service_that_is_busy_may_say_until_when(wait: str) -> None:
     busy = httpx.Response(503, headers={"Retry-After": wait})
     answers = iter([busy, httpx.Response(200, json=STATS)])
     transport = httpx.MockTransport(lambda _: next(answers))
@@ -410,9 +404,7 @@ def test_a_failure_of_another_kind_of_server() -> None:
         client.stats()
 
 
-def test_an_answer_that_is_not_compressed_as_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("labelgrove.client._FIRST_PAUSE", 0.0)
-
+def test_an_answer_that_is_not_compressed_as_it_says() -> None:
     def answer(_: httpx.Request) -> httpx.Response:
         content = httpx.ByteStream(b"plain")
         return httpx.Response(200, headers={"Content-Encoding": "gzip"}, stream=content)
