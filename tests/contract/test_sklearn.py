@@ -7,7 +7,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from contract.kit import estimators
+from contract.kit import estimators, run_check_of_scikit_learn
 
 EXPECTED = {
     "check_classifiers_train": (
@@ -63,12 +63,7 @@ ALSO_EXPECTED = {
 }
 
 
-def expected_failures(estimator: BaseEstimator) -> dict[str, str]:
-    return EXPECTED | ALSO_EXPECTED.get(type(estimator).__name__, {})
-
-
-@parametrize_with_checks(
-    [estimator() for _, estimator in estimators()], expected_failed_checks=expected_failures
-)
+@parametrize_with_checks([estimator() for _, estimator in estimators()])
 def test_scikit_learn(estimator: BaseEstimator, check: Any) -> None:
-    check(estimator)
+    expected = EXPECTED | ALSO_EXPECTED.get(type(estimator).__name__, {})
+    run_check_of_scikit_learn(check, estimator, expected)

@@ -23,6 +23,7 @@ from sklearn.preprocessing import MaxAbsScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from contract.kit import run_check_of_scikit_learn
 from labelgrove import DataError, OnlinePLTClassifier, ParameterError, ThresholdedClassifier
 from labelgrove.metrics import f_measure
 from labelgrove.models.thresholds import _estimates, _tuner
@@ -272,8 +273,7 @@ EXPECTED = {
 
 
 @parametrize_with_checks(
-    [ThresholdedClassifier(DecisionTreeClassifier(max_depth=4, random_state=0))],
-    expected_failed_checks=lambda _: EXPECTED,
+    [ThresholdedClassifier(DecisionTreeClassifier(max_depth=4, random_state=0))]
 )
 def test_scikit_learn(estimator: BaseEstimator, check: Any) -> None:
-    check(estimator)
+    run_check_of_scikit_learn(check, estimator, EXPECTED)
