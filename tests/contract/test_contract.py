@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from sklearn.model_selection import KFold, cross_val_score
 
 from contract import (
     arguments,
@@ -20,7 +21,7 @@ from contract import (
     thresholds,
     toolbox,
 )
-from contract.kit import KINDS, Check, Make, estimators
+from contract.kit import KINDS, Check, Make, checkerboard, estimators
 
 TOPICS = [
     arguments,
@@ -61,6 +62,17 @@ def cases() -> Iterator[Any]:
 @pytest.mark.parametrize(("make", "check"), list(cases()))
 def test_contract(make: Make, check: Check) -> None:
     check(make)
+
+
+def test_processes_of_joblib_learn_the_same() -> None:
+    """One test, since processes must import everything."""
+    X, y = checkerboard()
+    for name, estimator in estimators():
+        for parameters in KINDS[name].configurations.values():
+            make = Make(estimator, parameters, KINDS[name])
+            alone = cross_val_score(make(passes=3), X, y, cv=KFold(2))
+            beside = cross_val_score(make(passes=3), X, y, cv=KFold(2), n_jobs=2)
+            assert beside.tolist() == alone.tolist(), (name, parameters)
 
 
 def test_every_estimator_is_described_and_checked() -> None:

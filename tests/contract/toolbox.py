@@ -91,12 +91,6 @@ def check_learning_curve(make: Make) -> None:
     assert len(sizes) == 5 and valid[-1].mean() > 0.5
 
 
-def check_processes_of_joblib(make: Make) -> None:
-    X, y = checkerboard()
-    alone = cross_val_score(make(passes=3), X, y, cv=KFold(2))
-    assert np.array_equal(cross_val_score(make(passes=3), X, y, cv=KFold(2), n_jobs=2), alone)
-
-
 def check_it_is_a_classifier(make: Make) -> None:
     clf = make()
     assert isinstance(clf, BaseEstimator) and is_classifier(clf)
