@@ -214,8 +214,8 @@ def test_the_products_of_rows_are_those_of_scikit_learn(
         "👩‍👩‍👧‍👦 🏳️‍🌈 1️⃣",
         "שלום עולם مرحبا بالعالم",
         "\u0301 \u200d \ufe0f",
-        "x" * 3_000_000,
-        "天" * 3_000_000,
+        "x" * 300_000,
+        "天" * 300_000,
     ],
     ids=lambda text: f"{text[:9]!a} {len(text)}",
 )
@@ -395,8 +395,8 @@ def test_it_is_an_estimator_and_its_state_can_be_kept() -> None:
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ({"n_features": 2**20}, {"n_features": 100}),
-        ({"n_features": 1000}, {"n_features": 2**20}),
+        ({"n_features": 9000}, {"n_features": 100}),
+        ({"n_features": 1000}, {"n_features": 9000}),
         ({"preset": "words"}, {"preset": "words+stems"}),
         ({"words": (1, 1)}, {"words": (1, 3), "min_documents": 3}),
         ({}, {"n_features": "many", "embeddings": 3}),
