@@ -32,6 +32,7 @@ from engine.driver import (
     rows,
 )
 from engine.trees import engine_tree, start_trees
+from fuzz.extremes import examples
 from labelgrove import _core
 from labelgrove.models._plt_options import CALM, MOST
 from naive import search, streams
@@ -233,13 +234,15 @@ def parameters(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-@settings(max_examples=150, deadline=None)
+@pytest.mark.fuzz
+@settings(max_examples=examples(60), deadline=None)
 @given(parameters(), streams.streams(max_size=20))
 def test_same_on_any_stream(given: dict[str, Any], stream: list[Event]) -> None:
     live(Twin(**given), stream)
 
 
-@settings(max_examples=150, deadline=None)
+@pytest.mark.fuzz
+@settings(max_examples=examples(60), deadline=None)
 @given(parameters(), start_trees(), streams.streams(max_size=20))
 def test_same_from_any_start_tree(
     given: dict[str, Any], tree: LabelTree, stream: list[Event]

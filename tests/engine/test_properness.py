@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from engine.driver import LEARNERS, POLICIES, blocks, initial_row, learn, options, save_bytes
 from engine.trees import start_trees
 from engine.witness import FIXED, Witness, assert_proper
+from fuzz.extremes import examples
 from labelgrove import _core
 from naive.label_tree import LabelTree
 from naive.learners import instance
@@ -52,7 +53,8 @@ def live(witness: Witness, stream: Iterable[Event], every: int = 1) -> None:
             assert_proper(witness)
 
 
-@settings(max_examples=150, deadline=None)
+@pytest.mark.fuzz
+@settings(max_examples=examples(60), deadline=None)
 @given(parameters(), streams(max_size=20), st.sampled_from([0, 6]))
 def test_proper_after_every_prefix(given: dict[str, Any], stream: list[Event], width: int) -> None:
     live(Witness(given, width=width), stream)
@@ -196,7 +198,8 @@ def test_dense_rows_learn_what_sparse_ones_do(learner: str) -> None:
     assert save_bytes(as_dense.engine) == save_bytes(as_sparse.engine)
 
 
-@settings(max_examples=150, deadline=None)
+@pytest.mark.fuzz
+@settings(max_examples=examples(60), deadline=None)
 @given(parameters(), start_trees(), streams(max_size=20))
 def test_proper_from_any_start_tree(
     given: dict[str, Any], tree: LabelTree, stream: list[Event]

@@ -77,7 +77,7 @@ replays = st.builds(
 )
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(stream=streams(), learner=st.sampled_from(sorted(LEARNERS)), policy=policies, replay=replays)
 def test_proper_after_every_prefix(
     stream: list[Event], learner: str, policy: Callable[[], Policy], replay: Replay
@@ -129,7 +129,7 @@ def start_trees(draw: st.DrawFn) -> LabelTree:
     return LabelTree.from_parents(parents, dict(enumerate(order)))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     tree=start_trees(),
     stream=streams(),
