@@ -115,3 +115,10 @@ def test_decimals_equal_float(values: list[float]) -> None:
 def test_the_fast_path_refuses(row: str) -> None:
     with pytest.raises(NotPlainError):
         parse_fast([(1, row.encode())], _svmlight.DIALECT, Bounds())
+
+
+@pytest.mark.parametrize("row", ["10 1:1", "1 10:1"])
+def test_the_fast_path_refuses_the_first_id_beyond_the_bounds(row: str) -> None:
+    with pytest.raises(NotPlainError):
+        parse_fast([(1, row.encode())], _svmlight.DIALECT, Bounds(10, 10))
+    parse_fast([(1, b"9 9:1")], _svmlight.DIALECT, Bounds(10, 10))
