@@ -67,13 +67,14 @@ def test_a_name_stands_for_its_label(screen: Callable[..., Screen], address: str
     with Client(address, "animals") as client:
         client.make({"language": "en"}, Vocabulary(concepts))
     page = screen(1280, False).page
+    page.clock.install()
     page.goto(address)
     page.wait_for_selector("html[data-ready]")
     page.locator("#project").select_option("animals")
     page.locator("#teach-form").evaluate("form => form.requestSubmit()")
     expect(page.locator("#notice")).to_have_text("Type or paste a text first.")
     with page.expect_response(lambda answer: "/stats?" in answer.url):
-        pass  # the page has looked for news, successfully
+        page.clock.fast_forward(3000)  # the page looks for news, successfully
     expect(page.locator("#notice")).to_have_text("Type or paste a text first.")
     page.locator("#text").fill("it barks")
     for typed, key in (("dog", "Enter"), ("http://a/0", "Control+Enter")):
