@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -51,17 +52,21 @@ def write_xmlc(path: Path, number: int = 300, *, seed: int = 0, header: bool = T
     return path
 
 
-@pytest.fixture
-def run() -> Run:
+def run_here(
+    *words: str | Path,
+    status: int = 0,
+    input: str | bytes | None = None,  # noqa: A002
+) -> Result:
     """Run a command line in this process."""
     runner = CliRunner(env={"COLUMNS": "100", "NO_COLOR": None, "FORCE_COLOR": None})
+    result = runner.invoke(app, [str(word) for word in words], input=input)
+    assert result.exit_code == status, result.output
+    return result
 
-    def invoke(*words: str | Path, status: int = 0, input: str | bytes | None = None) -> Result:  # noqa: A002
-        result = runner.invoke(app, [str(word) for word in words], input=input)
-        assert result.exit_code == status, result.output
-        return result
 
-    return invoke
+@pytest.fixture
+def run() -> Run:
+    return run_here
 
 
 @pytest.fixture
@@ -84,18 +89,24 @@ def vectors(tmp_path: Path) -> Path:
     return write_xmlc(tmp_path / "vectors.txt")
 
 
-@pytest.fixture
-def text_model(run: Run, texts: Path, tmp_path: Path) -> Path:
-    model = tmp_path / "text.lg"
-    run("train", texts, "-o", model)
-    return model
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a model of the texts and one of the vectors."""
+    folder = tmp_path_factory.mktemp("trained")
+    texts = write_jsonl(folder / "texts.jsonl", text_examples(400))
+    run_here("train", texts, "-o", folder / "text.lg")
+    run_here("train", write_xmlc(folder / "vectors.txt"), "-o", folder / "vector.lg")
+    return folder
 
 
 @pytest.fixture
-def vector_model(run: Run, vectors: Path, tmp_path: Path) -> Path:
-    model = tmp_path / "vector.lg"
-    run("train", vectors, "-o", model)
-    return model
+def text_model(trained: Path, texts: Path) -> Path:
+    return Path(shutil.copy(trained / "text.lg", texts.with_name("text.lg")))
+
+
+@pytest.fixture
+def vector_model(trained: Path, vectors: Path) -> Path:
+    return Path(shutil.copy(trained / "vector.lg", vectors.with_name("vector.lg")))
 
 
 @pytest.fixture(scope="session")
