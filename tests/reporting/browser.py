@@ -12,6 +12,8 @@ from playwright.sync_api import Browser, Page
 PROGRAM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
+PATIENCE_MS = 120_000
+"""How long a page may take; on a busy machine half a minute can be too short."""
 
 
 class Screen:
@@ -28,6 +30,7 @@ class Screen:
         context = browser.new_context(
             viewport={"width": width, "height": 900}, color_scheme=scheme, is_mobile=width < 600
         )
+        context.set_default_timeout(PATIENCE_MS)
         self.page: Page = context.new_page()
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("request", lambda request: self.requests.append(request.url))

@@ -11,10 +11,10 @@ from playwright.sync_api import expect
 from labelgrove.client import Client
 from labelgrove.service import Service
 from labelgrove.vocabulary import Concept, Vocabulary
-from reporting.browser import Screen
+from reporting.browser import PATIENCE_MS, Screen
 from service.kit import examples
 
-expect.set_options(timeout=30_000)
+expect.set_options(timeout=PATIENCE_MS)
 
 pytestmark = pytest.mark.slow  # and no sanitizer can be loaded into a browser
 
