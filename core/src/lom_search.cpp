@@ -81,7 +81,7 @@ void LomSearcher::top_k(const Features& x, std::size_t k, std::vector<Scored>& f
     worst = scores_[k - 1];
   }
   for (const Share& part : parts_) {
-    if (part.share + may_reach(rest, worst)) found.push_back({part.label, static_cast<float>(probability(part.label))});
+    if (may_reach(part.share + rest, worst)) found.push_back({part.label, static_cast<float>(probability(part.label))});
   }
   const std::size_t kept = std::min(k, found.size());
   std::ranges::partial_sort(found, found.begin() + static_cast<std::ptrdiff_t>(kept), better);
