@@ -578,7 +578,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def examples_seen_(self) -> int:
-        """Number of examples learnt from, every pass of online learning counted."""
+        """Number of examples learnt from, counted again in each of the ``epochs``."""
         with self._reading("examples_seen_") as learned:
             return int(learned.engine.examples_seen)
 
