@@ -23,7 +23,6 @@ class Figures:
     row_us: float
     megabytes: float
     precision: list[float]
-    psp: list[float]
 
     @classmethod
     def of(cls, key: str, runs: Results, rows: int) -> Figures:
@@ -38,7 +37,6 @@ class Figures:
             median(run["single"]["p50"] for run in runs),
             runs[0]["model_bytes"] / 2**20,
             runs[0]["precision"],
-            runs[0]["psp"],
         )
 
 
@@ -65,7 +63,7 @@ def batch(found: Results) -> str:
 def _all(result: dict[str, Any]) -> str:
     one, two = _figures(result, 1), _figures(result, 2)
     header = [result["subject"], "trees", "learning, processor s", "2 threads, wall s"]
-    header += ["memory MB", "batch µs", "one row µs", "model MB", "P@1/3/5", "PSP@1/3/5"]
+    header += ["memory MB", "batch µs", "one row µs", "model MB", "P@1/3/5"]
     rows = [
         [
             figures.subject.title,
@@ -77,7 +75,6 @@ def _all(result: dict[str, Any]) -> str:
             f"{figures.row_us:,.0f}",
             f"{figures.megabytes:.1f}",
             precision(figures.precision),
-            precision(figures.psp),
         ]
         for key, figures in sorted(one.items(), key=lambda item: item[1].subject.trees)
     ]

@@ -18,20 +18,12 @@ _LINKS = {
 
 
 def calibration(found: Results) -> str:
-    """The share of labels that were right, by estimated probability, and the calibration error."""
-    n_bins = len(found[0]["links"][0]["right"])
-    bins = [f"{i / n_bins:g}–{(i + 1) / n_bins:g}" for i in range(n_bins)]
-    rows = [
-        [result["subject"], _LINKS[one["link"]][0], *_shares(one), f"{one['error']:.3f}"]
-        for result in found
-        for one in result["links"]
-    ]
-    return table(["data", "link", *bins, "ECE"], rows)
-
-
-def _shares(one: dict[str, list[float]]) -> list[str]:
-    pairs = zip(one["right"], one["counts"], strict=True)
-    return [f"{share:.2f}" if count else "–" for share, count in pairs]
+    """The expected calibration error, by data set and link."""
+    rows = []
+    for result in found:
+        errors = {one["link"]: f"{one['error']:.3f}" for one in result["links"]}
+        rows.append([result["subject"], *(errors[link] for link in _LINKS)])
+    return table(["ECE", *(title for title, _ in _LINKS.values())], rows)
 
 
 def reliability(found: Results, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Learnt vectors as tables: compared with fastText and linear trees, and over λ′."""
+"""Learnt vectors as tables: compared with fastText and linear trees."""
 
 from __future__ import annotations
 
@@ -8,11 +8,6 @@ from benchmarks._tables import Results, table
 
 
 def embedding(found: Results) -> str:
-    """Both tables."""
-    return f"{_beside(found)}\n\n{_knob(found)}"
-
-
-def _beside(found: Results) -> str:
     """P@k and times by data set and model; at equal settings also the speed-up over fastText."""
     header = ["data", "model", "P@1/3/5", "learning s", "speed-up", "µs per row", "speed-up"]
     rows: list[list[object]] = []
@@ -49,23 +44,3 @@ def _title(row: dict[str, Any]) -> str:
         if name in options
     ]
     return f"{row['model']}: {', '.join(tuned)}" if tuned else row["model"]
-
-
-def _knob(found: Results) -> str:
-    """P@1, depth and time by data set and λ′."""
-    header = ["data", "λ′", "P@1", "P@5", "depth@1", "blocks", "learning s", "µs per row"]
-    rows: list[list[object]] = [
-        [
-            result["subject"],
-            "Huffman" if one["lambda_prime"] is None else f"{one['lambda_prime']:g}",
-            f"{one['precision'][0]:.1f}",
-            f"{one['precision'][2]:.1f}",
-            f"{one['depth']:.2f}",
-            f"{one['blocks']:.1f}",
-            f"{one['learning_cpu']:.1f}",
-            f"{one['batch_us']:.1f}",
-        ]
-        for result in found
-        for one in result["trees"]
-    ]
-    return table(header, rows)

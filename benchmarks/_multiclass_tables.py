@@ -14,9 +14,8 @@ def multiclass(found: Results) -> str:
 
 
 def _methods(result: dict[str, Any]) -> str:
-    header = [f"{result['subject']}, {result['classes']:,} classes", "error %", "step", "passes"]
-    header += ["one pass, held-out", "learning, examples/s", "prediction, examples/s"]
-    header += ["model MB"]
+    header = [f"{result['subject']}, {result['classes']:,} classes", "error %", "passes"]
+    header += ["learning, examples/s", "prediction, examples/s", "model MB"]
     rows = []
     for method, run in result["runs"].items():
         learnt, rows_tested = result["learnt"] * run["passes"], result["rows"]
@@ -24,9 +23,7 @@ def _methods(result: dict[str, Any]) -> str:
             [
                 method,
                 f"{run['error']:.2f} ± {_half_width(run['error'], rows_tested):.2f}",
-                f"{run['step']:g}",
                 run["passes"],
-                f"{min(one['error'] for one in run['searched'] if one['passes'] == 1):.1f}",
                 f"{learnt / run['learning_cpu']:,.0f}",
                 f"{rows_tested / max(run['predicting_cpu'], 1e-4):,.0f}",
                 f"{run['model_bytes'] / 2**20:.1f}",

@@ -79,8 +79,8 @@ def _annif(result: dict[str, Any]) -> str:
 
 
 def _soak(result: dict[str, Any]) -> str:
-    header = ["minute", "examples"]
-    places = [name for name, one in result["samples"][0].items() if isinstance(one, dict)]
+    header, samples = ["minute", "examples"], result["samples"]
+    places = [name for name, one in samples[0].items() if isinstance(one, dict)]
     for name in places:
         header += [f"{name} MB", "without model"]
     rows: list[list[object]] = [
@@ -89,7 +89,7 @@ def _soak(result: dict[str, Any]) -> str:
             f"{one['acknowledged']:,}",
             *(one[name][key] for name in places for key in ("memory_mb", "rest_mb")),
         ]
-        for one in result["samples"]
+        for one in (samples[0], samples[len(samples) // 2], samples[-1])
     ]
     return (
         f"A leader and two followers for {result['minutes']:.0f} minutes: "

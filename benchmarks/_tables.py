@@ -30,14 +30,16 @@ GROWTH_COUNTS = {
 
 
 def measured(found: Results) -> str:
-    """Date, machine and version of the results: one line per distinct combination."""
-    lines = [
-        f"Measured {about['date']}, {about['processors']} processors {about['processor']}, "
-        f"{about['system']}, Python {about['python']}, NumPy {about['numpy']}, "
-        f"LabelGrove {about['labelgrove']} ({about['commit']})."
-        for about in _circumstances(found)
-    ]
-    return "\n".join(dict.fromkeys(lines))
+    """Dates, machines and versions of the results in one line; the files name the commits."""
+    abouts = list(_circumstances(found))
+    dates = sorted({about["date"] for about in abouts})
+    when = " to ".join(dict.fromkeys([dates[0], dates[-1]]))
+    machines = {
+        f"{about['processors']} processors {about['processor']}, {about['system']}, "
+        f"Python {about['python']}, NumPy {about['numpy']}, LabelGrove {about['labelgrove']}"
+        for about in abouts
+    }
+    return f"Measured {when}, {'; '.join(sorted(machines))}."
 
 
 def _circumstances(found: Any) -> Iterable[dict[str, Any]]:
@@ -55,8 +57,12 @@ def learning(found: Results) -> str:
     """Time, accuracy and memory of every program, and how close it comes to the bound."""
     header = ["data", "program", "runs", "processor s", "wall s", "P@1/3/5", "memory MB"]
     rows = [row for result in found for row in _learning_rows(result)]
-    facts = [fact for result in found for fact in _learning_facts(result)]
-    return f"{table(header, rows)}\n\n{table(['data', 'quantity', 'value', 'aim'], facts)}"
+    facts = ["data", "weights touched, million", "copy bandwidth, GB/s", "bound, s"]
+    facts += [f"bound ÷ processor time (aim: {100 * _aims.LEARNING_BOUND_SHARE:.0f} %)"]
+    aims = _aims.LEARNING_TWO_THREADS.items()
+    facts += [f"{setting}, 1 thread ÷ 2 threads (aim: {aim})" for setting, aim in aims]
+    facts += [f"napkinXC ÷ 1 thread (aim: {_aims.LEARNING_TIMES_NAPKINXC})"]
+    return f"{table(header, rows)}\n\n{table(facts, map(_learning_facts, found))}"
 
 
 _LEARNERS = {
@@ -84,25 +90,25 @@ def _learning_rows(result: dict[str, Any]) -> list[list[object]]:
     ]
 
 
-def _learning_facts(result: dict[str, Any]) -> list[list[object]]:
+def _learning_facts(result: dict[str, Any]) -> list[str]:
     runs, touched = result["runs"], result["weights_touched"]
     one = _median(runs["published, 1"], "cpu")
     copied = _median(runs["copy"], "bytes_per_second")
     bound = touched * BYTES_MOVED / copied
-    share, aim = f"{100 * bound / one:.0f} %", f"{100 * _aims.LEARNING_BOUND_SHARE:.0f} %"
-    facts: list[list[object]] = [
-        ["weights touched, as published", f"{touched / 1e6:,.0f} million", ""],
-        ["copy bandwidth, one thread", f"{copied / 1e9:.1f} GB/s", ""],
-        ["bound set by memory traffic", f"{bound:.2f} s", ""],
-        ["bound ÷ processor time", share, aim],
+    walls = [
+        [_median(runs[f"{setting}, {n}"], "wall") for n in (1, 2)]
+        for setting in _aims.LEARNING_TWO_THREADS
     ]
-    for setting, aimed in _aims.LEARNING_TWO_THREADS.items():
-        alone, both = (_median(runs[f"{setting}, {n}"], "wall") for n in (1, 2))
-        facts.append([f"{setting}, 1 thread ÷ 2 threads", f"{alone / both:.2f}", aimed])
-    if "napkinxc" in runs:
-        ratio = f"{_median(runs['napkinxc'], 'cpu') / one:.0f}"
-        facts.append(["processor time, napkinXC ÷ 1 thread", ratio, _aims.LEARNING_TIMES_NAPKINXC])
-    return [[result["subject"], *fact] for fact in facts]
+    theirs = f"{_median(runs['napkinxc'], 'cpu') / one:.0f}" if "napkinxc" in runs else ""
+    return [
+        result["subject"],
+        f"{touched / 1e6:,.0f}",
+        f"{copied / 1e9:.1f}",
+        f"{bound:.2f}",
+        f"{100 * bound / one:.0f} %",
+        *(f"{alone / both:.2f}" for alone, both in walls),
+        theirs,
+    ]
 
 
 def prediction(found: Results) -> str:
@@ -252,29 +258,35 @@ def files(found: Results) -> str:
 
 
 def accuracy(found: Results) -> str:
-    """P@k by data set, order and preset, with time and memory."""
+    """P@k by data set, preset and order; time, memory and classifiers in file order."""
     rows = []
     for result in found:
-        for row in result["rows"]:
-            shuffled = row["shuffle"] is not None
-            aim = _aims.ACCURACY.get((result["subject"], row["preset"], shuffled), ())
+        for row in (row for row in result["rows"] if row["shuffle"] is None):
             predicting = 1e6 * row["predicting"]["cpu"] / row["predicted_rows"]
             rows.append(
                 [
                     result["subject"],
-                    f"shuffled, seed {row['shuffle']}" if shuffled else "file order",
                     row["preset"],
-                    precision(row["precision"]),
-                    "/".join(f"{value:.1f}" for value in aim),
+                    *_aimed(result, row["preset"], shuffled=False),
+                    *_aimed(result, row["preset"], shuffled=True),
                     f"{row['learning']['cpu']:.2f}",
                     f"{predicting:.0f}",
                     f"{row['classifiers']:,.0f} of {row['labels']:,}",
                     f"{(row['model_bytes'] + row['memory_bytes']) / 2**20:,.0f}",
                 ]
             )
-    header = ["data", "order", "preset", "P@1/3/5", "aim"]
+    header = ["data", "preset", "file order P@1/3/5", "aim", "shuffled P@1/3/5", "aim"]
     header += ["learning s", "prediction µs", "classifiers, of labels", "model MB"]
     return table(header, rows)
+
+
+def _aimed(result: dict[str, Any], preset: str, *, shuffled: bool) -> list[str]:
+    """Precision in one order of the stream, and its aim."""
+    aim = _aims.ACCURACY.get((result["subject"], preset, shuffled), ())
+    for row in result["rows"]:
+        if row["preset"] == preset and (row["shuffle"] is not None) == shuffled:
+            return [precision(row["precision"]), precision(aim)]
+    return ["", ""]
 
 
 ORDERS = {"filed": "file order"}
@@ -352,27 +364,37 @@ def schedule(found: Results) -> str:
     return table(header, rows)
 
 
+STAGES = (None, "head", 0.25, "tail")
+"""Settings whose ranking `second_stage` shows: the tree's own and three mixtures."""
+
+
 def second_stage(found: Results) -> str:
-    """P@k, PSP@k, calibration error and times, by data set, learner and second stage."""
-    header = ["data", "learner", "second stage", "re-ranked", "P@1/5", "PSP@1/5", "ECE"]
-    header += ["prediction µs", "learning s", "model MB"]
-    rows = [_second_stage_row(result["subject"], row) for result in found for row in result["rows"]]
+    """Ranking by setting, calibration without and with a second stage, and what one costs."""
+    header = ["data", "learner", "P@1, PSP@1 of the tree", "`head`", "0.25", "`tail`"]
+    header += ["ECE of the tree", "`calibrate`", "learning s, tree", "`head`"]
+    header += ["prediction µs, tree", "`head`"]
+    rows: list[list[object]] = []
+    for result in found:
+        for learner in ("online", "batch"):
+            by = {row["stage"]: row for row in result["rows"] if row["learner"] == learner}
+            tree, calibrated, head = (by[stage] for stage in (None, "calibrate", "head"))
+            rows.append(
+                [
+                    result["subject"],
+                    learner,
+                    *(_ranked(by[stage]) for stage in STAGES),
+                    *(f"{100 * one['ece']:.1f}" for one in (tree, calibrated)),
+                    *(f"{one['learning_cpu']:.1f}" for one in (tree, head)),
+                    *(f"{one['predicting_us']:.0f}" for one in (tree, head)),
+                ]
+            )
     return table(header, rows)
 
 
-def _second_stage_row(subject: str, row: dict[str, Any]) -> list[object]:
-    return [
-        subject,
-        row["learner"],
-        row["stage"] or "–",
-        "yes" if row["reranks"] else "no",
-        f"{100 * row['p@1']:.1f}/{100 * row['p@5']:.1f}",
-        f"{100 * row['psp@1']:.1f}/{100 * row['psp@5']:.1f}",
-        f"{100 * row['ece']:.1f}",
-        f"{row['predicting_us']:.0f}",
-        f"{row['learning_cpu']:.1f}",
-        f"{row['mb']:.1f}",
-    ]
+def _ranked(row: dict[str, Any]) -> str:
+    """P@1 and PSP@1, unless the second stage leaves the tree's ranking as it is."""
+    shown = row["stage"] is None or row["reranks"]
+    return f"{100 * row['p@1']:.1f}, {100 * row['psp@1']:.1f}" if shown else ""
 
 
 _NAMES = {None: "none", "met": "labels seen", "all": "all labels"}

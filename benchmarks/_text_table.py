@@ -8,23 +8,33 @@ from benchmarks._tables import Results, precision, table
 
 
 def text(found: Results) -> str:
-    """P@k and PSP@k by data set, learner and setting, with time and size."""
-    header = ["data", "learner", "setting", "P@1/3/5", "PSP@1/3/5", "learning s", "model MB"]
-    rows = [_row(result["subject"], row) for result in found for row in result["rows"]]
+    """P@1 and P@5, time and size: a row for each setting and each other program."""
+    kinds = ("P@1/5", "learning s", "model MB")
+    header = [
+        "data",
+        "setting",
+        *(f"{kind}, {way}" for way in ("online", "batch") for kind in kinds),
+    ]
+    rows: list[list[object]] = []
+    for result in found:
+        by: dict[str, dict[str, list[str]]] = {}
+        for row in result["rows"]:
+            way = "online" if row["learner"] == "online" else "batch"  # other programs as well
+            by.setdefault(_title(row), {})[way] = _figures(row)
+        for title, ways in by.items():
+            cells = [ways.get(way, [""] * len(kinds)) for way in ("online", "batch")]
+            rows.append([result["subject"], title, *cells[0], *cells[1]])
     return table(header, rows)
 
 
-def _row(subject: str, row: dict[str, Any]) -> list[object]:
+def _title(row: dict[str, Any]) -> str:
     options = ", ".join(f"{name} {value}" for name, value in row.get("options", {}).items())
-    return [
-        subject,
-        "" if row["learner"] == "peer" else row["learner"],
-        f"{row['setting']} ({options})" if options else row["setting"],
-        "/".join(f"{row[f'p@{k}']:.1f}" for k in (1, 3, 5)),
-        "/".join(f"{row[f'psp@{k}']:.1f}" for k in (1, 3, 5)),
-        f"{row['learning_cpu']:.2f}",
-        f"{row['bytes'] / 1e6:.1f}",
-    ]
+    return f"{row['setting']} ({options})" if options else str(row["setting"])
+
+
+def _figures(row: dict[str, Any]) -> list[str]:
+    ranked = f"{row['p@1']:.1f}/{row['p@5']:.1f}"
+    return [ranked, f"{row['learning_cpu']:.2f}", f"{row['bytes'] / 1e6:.1f}"]
 
 
 def folds(found: Results) -> str:

@@ -8,39 +8,37 @@ from typing import Any
 import numpy as np
 
 from benchmarks import _aims
-from benchmarks._tables import Results, precision, table
+from benchmarks._tables import Results, percent, precision, table
 
 
 def knob(found: Results) -> str:
-    """What λ′ saves at equal precision, then one table per data set."""
+    """What λ′ saves at equal precision, then balanced 2-means beside wide trees."""
     gains = [row for result in found for row in _gains(result)]
     header = ["data", "leaf size", "P@1 at λ′ = 0", "fastest λ′ (its P@1)", "depth@1"]
     header += ["p50", "p99", "mean"]
-    return "\n\n".join([table(header, gains), *(_all_trees(result) for result in found)])
+    return "\n\n".join([table(header, gains), _beside(found)])
 
 
-def _all_trees(result: dict[str, Any]) -> str:
-    header = [result["subject"], "P@1/3/5", "depth@1", "depth@3", "blocks@1", "classifiers@1"]
-    header += ["p50 µs@1", "p99 µs@1", "mean µs@1", "mean µs@3", "building s", "learning s"]
+def _beside(found: Results) -> str:
+    header = ["data", "tree", "P@1/3/5", "depth@1", "classifiers@1", "p50 µs", "p99 µs", "mean µs"]
     rows = []
-    for tree in result["trees"]:
-        one, three = tree["searches"]["1"], tree["searches"]["3"]
-        rows.append(
-            [
-                tree["title"],
-                precision(tree["precision"]),
-                f"{one['depth']:.2f}",
-                f"{three['depth']:.2f}",
-                f"{one['blocks']:.1f}" if "blocks" in one else "",
-                f"{one['classifiers']:.0f}",
-                f"{one['p50_us']:.0f}",
-                f"{one['p99_us']:.0f}",
-                f"{one['batch_us']:.1f}",
-                f"{three['batch_us']:.1f}",
-                f"{tree['building']['cpu']:.2f}",
-                f"{tree['learning']['cpu']:.2f}",
-            ]
-        )
+    for result in found:
+        for tree in result["trees"]:
+            if tree["builder"] == "interpolated" and tree["lambda_prime"] > 0:
+                continue
+            one = tree["searches"]["1"]
+            rows.append(
+                [
+                    result["subject"],
+                    tree["title"],
+                    precision(tree["precision"]),
+                    f"{one['depth']:.2f}",
+                    f"{one['classifiers']:.0f}",
+                    f"{one['p50_us']:.0f}",
+                    f"{one['p99_us']:.0f}",
+                    f"{one['batch_us']:.1f}",
+                ]
+            )
     return table(header, rows)
 
 
@@ -77,23 +75,13 @@ def _change(before: float, after: float) -> str:
 
 
 def warm_start(found: Results) -> str:
-    """Tables 7 and 8 of the paper, one table per data set."""
-    parts = []
+    """P@1 of Tables 7 and 8 of the paper: a row for each variant, a column for each data set."""
+    rows: dict[str, list[object]] = {}
     for result in found:
-        header = [result["subject"], "P@1/3/5", "learning s", "testing µs", "depth", "labels"]
-        rows = [
-            [
-                one["variant"],
-                precision(one["precision"]),
-                f"{one['learning']['cpu']:.2f}",
-                f"{1e6 * one['testing']['cpu'] / one['rows']:.1f}",
-                one["depth"],
-                f"{one['labels']:,}",
-            ]
-            for one in result["variants"]
-        ]
-        parts.append(table(header, rows))
-    return "\n\n".join(parts)
+        for one in result["variants"]:
+            name = one["variant"]
+            rows.setdefault(name, [name]).append(percent(one["precision"][0]))
+    return table(["P@1", *(result["subject"] for result in found)], rows.values())
 
 
 def ldsm(found: Results) -> str:

@@ -67,13 +67,10 @@ def _napkinxc(trees: int) -> Subject:
     return Subject("napkinXC PLT", trees, "napkinxc_plt", NAPKINXC, ensemble)
 
 
-def _labelgrove(trees: int, arity: int | None = None) -> Subject:
+def _labelgrove(trees: int) -> Subject:
     options: dict[str, Any] = {"estimator": "PLTClassifier", "n_trees": trees, "random_state": 1}
     options["compact"] = {}  # the smallest encoding, without changing weights
-    if arity is None:
-        return Subject("**LabelGrove**", trees, "labelgrove_models", None, options)
-    options |= {"arity": arity, "max_leaf_size": 100}
-    return Subject(f"LabelGrove, arity {arity}", trees, "labelgrove_models", None, options)
+    return Subject("**LabelGrove**", trees, "labelgrove_models", None, options)
 
 
 _BONSAI = {"cluster_balanced": False, "cluster_k": 100}
@@ -88,26 +85,7 @@ PEERS = {
     "napkinxc-3": _napkinxc(3),
 }
 OURS = {f"labelgrove-{trees}": _labelgrove(trees) for trees in (1, 3)}
-CUBIC = {
-    f"labelgrove-cubic-{trees}": Subject(
-        "LabelGrove, cubic hinge",
-        trees,
-        "labelgrove_models",
-        None,
-        {**_labelgrove(trees).options, "link": "cubic_hinge"},
-    )
-    for trees in (1, 3)
-}
-"""With PECOS's link from margins to probabilities."""
-
-OTHER_SHAPES = {
-    f"labelgrove-{arity}-{trees}": _labelgrove(trees, arity)
-    for trees in (1, 3)
-    for arity in (2, 16, 64)
-}
-"""With leaves of a hundred labels, like most of the peers."""
-
-SUBJECTS = {**PEERS, **OURS, **CUBIC, **OTHER_SHAPES}
+SUBJECTS = {**PEERS, **OURS}
 
 
 def run_once(dataset: str, subject: Subject, threads: int) -> dict[str, Any]:
@@ -163,8 +141,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--peers", action="store_true", help="measure the peers (installs them)")
     parser.add_argument("--programs", nargs="*", choices=SUBJECTS, help="programs to measure")
     chosen = parser.parse_args(arguments)
-    ours = [*OURS, *CUBIC, *OTHER_SHAPES]
-    keys = chosen.programs or ([*PEERS, *ours] if chosen.peers else ours)
+    keys = chosen.programs or list(SUBJECTS if chosen.peers else OURS)
     for dataset in filter(is_there, chosen.subjects):
         runs = earlier(chosen.output, "batch", dataset).get("runs", {})
         runs |= measure(dataset, keys, chosen.threads, chosen.repetitions)

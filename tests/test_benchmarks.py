@@ -24,7 +24,9 @@ def test_time_against_classes() -> None:
 @pytest.mark.parametrize("name", render.TABLES)
 def test_the_page_has_the_tables_of_the_results(name: str) -> None:
     page = render.PAGE.with_name(render.ELSEWHERE.get(name, render.PAGE.name))
-    assert render.section(name, render.RESULTS) in page.read_text(encoding="utf-8")
+    tables = render.section(name, render.RESULTS)
+    assert tables in page.read_text(encoding="utf-8")
+    assert len(re.findall("^Measured ", tables, re.MULTILINE)) == 1
 
 
 def test_the_precisions_of_the_readme_are_in_the_tables() -> None:
