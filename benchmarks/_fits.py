@@ -50,10 +50,6 @@ class Fit:
         """The logarithmic curve."""
         return self.a + self.b * np.log10(labels)
 
-    def __str__(self) -> str:
-        sign = "+" if self.b >= 0 else "−"
-        return f"{self.a:,.1f} {sign} {abs(self.b):,.1f} log₁₀ n".replace("-", "−")
-
     @property
     def looks_logarithmic(self) -> bool:
         """Whether the measurements follow the logarithm or grow more slowly."""

@@ -335,7 +335,7 @@ def _growth_cells(
         return [*cells, "", "yes" if whole.looks_logarithmic else "no"]
     later = Fit.of(list(large), list(large.values()))
     verdict = f"from {CACHED:,}" if later.looks_logarithmic else "no"
-    return [*cells, f"{later.r2:.2f}: {later}", "yes" if whole.looks_logarithmic else verdict]
+    return [*cells, f"{later.r2:.2f}", "yes" if whole.looks_logarithmic else verdict]
 
 
 def _median(runs: Iterable[dict[str, Any]], key: str) -> float:

@@ -85,13 +85,10 @@ def warm_start(found: Results) -> str:
 
 
 def ldsm(found: Results) -> str:
-    """The largest ensemble next to the paper's figures, then ensemble and tree sizes."""
+    """The largest ensemble next to the paper's figures, then smaller ones."""
     header = ["data", "trees", "P@1/3/5", "paper's", "learning s", "2 threads, wall s"]
     header += ["paper's s", "prediction µs", "paper's µs", "peak MB", "model MB"]
-    parts = [table(header, [_largest(result) for result in found])]
-    parts += [_steps(found, "ensembles", "n_estimators", "trees")]
-    parts += [_steps(found, "sizes", "max_nodes", "T_max")]
-    return "\n\n".join(parts)
+    return f"{table(header, map(_largest, found))}\n\n{_sizes(found)}"
 
 
 def fastxml(found: Results) -> str:
@@ -159,19 +156,20 @@ def _largest(result: dict[str, Any]) -> list[object]:
     ]
 
 
-def _steps(found: Results, part: str, option: str, title: str) -> str:
-    """P@1 and times along one option, one row per data set."""
-    values = sorted({run["options"][option] for result in found for run in result[part]})
+def _sizes(found: Results) -> str:
+    """P@1 and times by the number of trees, one row per data set."""
+    counts = sorted(
+        {run["options"]["n_estimators"] for result in found for run in result["ensembles"]}
+    )
     rows = []
     for result in found:
-        by_value = {run["options"][option]: run for run in result[part]}
-        cells = [_step(by_value.get(value), result["rows"]) for value in values]
+        by_count = {run["options"]["n_estimators"]: run for run in result["ensembles"]}
+        cells = [_size(by_count.get(count), result["rows"]) for count in counts]
         rows.append([result["subject"], *cells])
-    header = [f"P@1, prediction µs, learning s; {title} →", *(f"{value:,}" for value in values)]
-    return table(header, rows)
+    return table(["P@1, prediction µs, learning s; trees →", *map(str, counts)], rows)
 
 
-def _step(run: dict[str, Any] | None, rows: int) -> str:
+def _size(run: dict[str, Any] | None, rows: int) -> str:
     if run is None:
         return ""
     spent, seconds = microseconds(run, rows), run["learning"]["cpu"]
