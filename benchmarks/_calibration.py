@@ -8,7 +8,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from benchmarks._plots import STYLE, save
-from benchmarks._tables import Results, table
+from benchmarks._tables import Results, pivot
 
 _LINKS = {
     "calibrated": ("calibrated, the default", "#009E73"),
@@ -19,11 +19,16 @@ _LINKS = {
 
 def calibration(found: Results) -> str:
     """The expected calibration error, by data set and link."""
-    rows = []
-    for result in found:
-        errors = {one["link"]: f"{one['error']:.3f}" for one in result["links"]}
-        rows.append([result["subject"], *(errors[link] for link in _LINKS)])
-    return table(["ECE", *(title for title, _ in _LINKS.values())], rows)
+    errors = [
+        {
+            result["subject"]: f"{one['error']:.3f}"
+            for result in found
+            for one in result["links"]
+            if one["link"] == link
+        }
+        for link in _LINKS
+    ]
+    return pivot("ECE", [title for title, _ in _LINKS.values()], errors)
 
 
 def reliability(found: Results, path: Path) -> None:

@@ -5,31 +5,37 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from benchmarks._tables import Results, table
+from benchmarks._tables import Results, pivot, table
 
 
 def multiclass(found: Results) -> str:
-    """Error and examples per second of every method, one table per data set."""
-    return "\n\n".join(_methods(result) for result in found)
-
-
-def _methods(result: dict[str, Any]) -> str:
-    header = [f"{result['subject']}, {result['classes']:,} classes", "error %", "passes"]
-    header += ["learning, examples/s", "prediction, examples/s", "model MB"]
-    rows = []
-    for method, run in result["runs"].items():
-        learnt, rows_tested = result["learnt"] * run["passes"], result["rows"]
-        rows.append(
-            [
-                method,
-                f"{run['error']:.2f} ± {_half_width(run['error'], rows_tested):.2f}",
-                run["passes"],
-                f"{learnt / run['learning_cpu']:,.0f}",
-                f"{rows_tested / max(run['predicting_cpu'], 1e-4):,.0f}",
-                f"{run['model_bytes'] / 2**20:.1f}",
-            ]
+    """A table each for the error and for the speeds: methods by data sets."""
+    titles = [f"{result['subject']}, {result['classes']:,}" for result in found]
+    figures = {
+        "error %; data set, classes →": _error,
+        "learning, examples/s (passes)": _learning,
+        "prediction, examples/s": _prediction,
+    }
+    return "\n\n".join(
+        pivot(
+            title,
+            titles,
+            [{method: figure(one, run) for method, run in one["runs"].items()} for one in found],
         )
-    return table(header, rows)
+        for title, figure in figures.items()
+    )
+
+
+def _error(result: dict[str, Any], run: dict[str, Any]) -> str:
+    return f"{run['error']:.2f} ± {_half_width(run['error'], result['rows']):.2f}"
+
+
+def _learning(result: dict[str, Any], run: dict[str, Any]) -> str:
+    return f"{result['learnt'] * run['passes'] / run['learning_cpu']:,.0f} ({run['passes']})"
+
+
+def _prediction(result: dict[str, Any], run: dict[str, Any]) -> str:
+    return f"{result['rows'] / max(run['predicting_cpu'], 1e-4):,.0f}"
 
 
 def _half_width(error: float, n: int) -> float:
@@ -64,17 +70,22 @@ def river(found: Results) -> str:
 def classes(found: Results) -> str:
     """Microseconds per example at every number of classes, and the size of the model."""
     counts = sorted({point["classes"] for result in found for point in result["points"]})
-    parts = []
+    titles = [f"k = {k:,}" for k in counts]
     keys = {
         "learning_us": "learning, µs",
         "predicting_us": "prediction, µs",
         "model_mb": "model MB",
     }
-    for key, title in keys.items():
-        rows = []
-        for result in found:
-            at = {point["classes"]: point[key] for point in result["points"]}
-            cells = [f"{at[k]:,.1f}" if k in at else "" for k in counts]
-            rows.append([result["subject"].replace("_", " "), *cells])
-        parts.append(table([title, *(f"k = {k:,}" for k in counts)], rows))
-    return "\n\n".join(parts)
+    return "\n\n".join(
+        pivot(title, titles, [_at(found, k, key) for k in counts]) for key, title in keys.items()
+    )
+
+
+def _at(found: Results, k: int, key: str) -> dict[str, str]:
+    """A figure of every program with k classes."""
+    return {
+        result["subject"].replace("_", " "): f"{point[key]:,.1f}"
+        for result in found
+        for point in result["points"]
+        if point["classes"] == k
+    }

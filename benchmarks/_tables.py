@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any
 
@@ -30,16 +30,13 @@ GROWTH_COUNTS = {
 
 
 def measured(found: Results) -> str:
-    """Dates, machines and versions of the results in one line; the files name the commits."""
+    """Dates, machines and versions of the results in one line; the files say more."""
     abouts = list(_circumstances(found))
     dates = sorted({about["date"] for about in abouts})
     when = " to ".join(dict.fromkeys([dates[0], dates[-1]]))
-    machines = {
-        f"{about['processors']} processors {about['processor']}, {about['system']}, "
-        f"Python {about['python']}, NumPy {about['numpy']}, LabelGrove {about['labelgrove']}"
-        for about in abouts
-    }
-    return f"Measured {when}, {'; '.join(sorted(machines))}."
+    machines = {f"{about['processors']} processors {about['processor']}" for about in abouts}
+    versions = {f"LabelGrove {about['labelgrove']}" for about in abouts}
+    return f"Measured {when}, {', '.join([*sorted(machines), *sorted(versions)])}."
 
 
 def _circumstances(found: Any) -> Iterable[dict[str, Any]]:
@@ -442,3 +439,10 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     rule = ["--:" if right else "---" for right in numeric]
     lines = [header, rule, *cells]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def pivot(title: str, columns: Sequence[str], figures: Sequence[Mapping[str, str]]) -> str:
+    """A table of one figure: a column for each mapping, and a row for each of their keys."""
+    names = dict.fromkeys(name for one in figures for name in one)
+    rows = ([name, *(one.get(name, "") for one in figures)] for name in names)
+    return table([title, *columns], rows)

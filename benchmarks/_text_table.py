@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from benchmarks._tables import Results, precision, table
+from benchmarks._tables import Results, pivot, precision, table
 
 
 def text(found: Results) -> str:
-    """P@1 and P@5, time and size: a row for each setting and each other program."""
-    kinds = ("P@1/5", "learning s", "model MB")
-    header = [
-        "data",
-        "setting",
-        *(f"{kind}, {way}" for way in ("online", "batch") for kind in kinds),
-    ]
-    rows: list[list[object]] = []
-    for result in found:
-        by: dict[str, dict[str, list[str]]] = {}
-        for row in result["rows"]:
-            way = "online" if row["learner"] == "online" else "batch"  # other programs as well
-            by.setdefault(_title(row), {})[way] = _figures(row)
-        for title, ways in by.items():
-            cells = [ways.get(way, [""] * len(kinds)) for way in ("online", "batch")]
-            rows.append([result["subject"], title, *cells[0], *cells[1]])
-    return table(header, rows)
+    """A table each for P@1 and P@5, time and size: settings and other programs by data sets."""
+    figures: dict[str, Callable[[dict[str, Any]], str]] = {
+        "P@1/5": lambda row: f"{row['p@1']:.1f}/{row['p@5']:.1f}",
+        "learning s": lambda row: f"{row['learning_cpu']:.2f}",
+        "model MB": lambda row: f"{row['bytes'] / 1e6:.1f}",
+    }
+    subjects = [result["subject"] for result in found]
+    return "\n\n".join(
+        pivot(
+            title,
+            subjects,
+            [{_title(row): figure(row) for row in result["rows"]} for result in found],
+        )
+        for title, figure in figures.items()
+    )
 
 
 def _title(row: dict[str, Any]) -> str:
-    options = ", ".join(f"{name} {value}" for name, value in row.get("options", {}).items())
-    return f"{row['setting']} ({options})" if options else str(row["setting"])
-
-
-def _figures(row: dict[str, Any]) -> list[str]:
-    ranked = f"{row['p@1']:.1f}/{row['p@5']:.1f}"
-    return [ranked, f"{row['learning_cpu']:.2f}", f"{row['bytes'] / 1e6:.1f}"]
+    learner, setting = str(row["learner"]), str(row["setting"])
+    return setting if learner == "peer" else f"{learner}: {setting}"
 
 
 def folds(found: Results) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import _aims
-from benchmarks._tables import Results, percent, precision, table
+from benchmarks._tables import Results, percent, pivot, precision, table
 
 
 def knob(found: Results) -> str:
@@ -76,12 +76,11 @@ def _change(before: float, after: float) -> str:
 
 def warm_start(found: Results) -> str:
     """P@1 of Tables 7 and 8 of the paper: a row for each variant, a column for each data set."""
-    rows: dict[str, list[object]] = {}
-    for result in found:
-        for one in result["variants"]:
-            name = one["variant"]
-            rows.setdefault(name, [name]).append(percent(one["precision"][0]))
-    return table(["P@1", *(result["subject"] for result in found)], rows.values())
+    figures = [
+        {one["variant"]: percent(one["precision"][0]) for one in result["variants"]}
+        for result in found
+    ]
+    return pivot("P@1", [result["subject"] for result in found], figures)
 
 
 def ldsm(found: Results) -> str:
@@ -158,22 +157,15 @@ def _largest(result: dict[str, Any]) -> list[object]:
 
 def _sizes(found: Results) -> str:
     """P@1 and times by the number of trees, one row per data set."""
-    counts = sorted(
-        {run["options"]["n_estimators"] for result in found for run in result["ensembles"]}
-    )
-    rows = []
+    cells: dict[int, dict[str, str]] = {}
     for result in found:
-        by_count = {run["options"]["n_estimators"]: run for run in result["ensembles"]}
-        cells = [_size(by_count.get(count), result["rows"]) for count in counts]
-        rows.append([result["subject"], *cells])
-    return table(["P@1, prediction µs, learning s; trees →", *map(str, counts)], rows)
-
-
-def _size(run: dict[str, Any] | None, rows: int) -> str:
-    if run is None:
-        return ""
-    spent, seconds = microseconds(run, rows), run["learning"]["cpu"]
-    return f"{run['precision'][0]:.1f}, {spent:.1f}, {seconds:.2f}"
+        for run in result["ensembles"]:
+            spent, seconds = microseconds(run, result["rows"]), run["learning"]["cpu"]
+            figures = f"{run['precision'][0]:.1f}, {spent:.1f}, {seconds:.2f}"
+            cells.setdefault(run["options"]["n_estimators"], {})[result["subject"]] = figures
+    counts = sorted(cells)
+    title = "P@1, prediction µs, learning s; trees →"
+    return pivot(title, [str(n) for n in counts], [cells[n] for n in counts])
 
 
 def microseconds(run: dict[str, Any], rows: int) -> float:
