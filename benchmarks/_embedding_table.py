@@ -4,43 +4,34 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks._tables import Results, table
+from benchmarks._tables import Results, pivot
 
 
 def embedding(found: Results) -> str:
-    """P@k and times by data set and model; at equal settings also the speed-up over fastText."""
-    header = ["data", "model", "P@1/3/5", "learning s", "speed-up", "µs per row", "speed-up"]
-    rows: list[list[object]] = []
-    for result in found:
-        theirs = {row["model"]: row for row in result["rows"]}.get("fastText hs")
-        for row in result["rows"]:
-            cells: list[object] = [result["subject"], _title(row)]
-            if "precision" not in row:  # fastText aborted with its NaN error
-                rows.append([*cells, "NaN", "", "", "", ""])
-                continue
-            cells.append("/".join(f"{p:.1f}" for p in row["precision"]))
-            for figure in ("learning_cpu", "predicting_us"):
-                cells.append(f"{row[figure]:.2f}")
-                alike = row["model"] == "as fastText hs" and theirs and figure in theirs
-                cells.append(f"{theirs[figure] / row[figure]:.1f}" if theirs and alike else "")
-            rows.append(cells)
-    return table(header, rows)
-
-
-_SETTINGS = {
-    "rate": ("lr", "learning_rate"),
-    "passes": ("epoch", "max_iter"),
-    "dimensions": ("dim", "dimension"),
-}
-
-
-def _title(row: dict[str, Any]) -> str:
-    """The name of the model, with its settings if they were tuned."""
-    options = row.get("options", {}) if "tuned" in row["model"] else {}
-    tuned = [
-        f"{word} {options[name]:g}"
-        for word, names in _SETTINGS.items()
-        for name in names
-        if name in options
+    """A table each for P@k and times: models by data sets; at equal settings also the speed-up."""
+    subjects = [result["subject"] for result in found]
+    precisions = [{row["model"]: _precision(row) for row in one["rows"]} for one in found]
+    figures = {
+        "learning s (speed-up)": "learning_cpu",
+        "µs per row (speed-up)": "predicting_us",
+    }
+    times = [
+        pivot(title, subjects, [_times(result, figure) for result in found])
+        for title, figure in figures.items()
     ]
-    return f"{row['model']}: {', '.join(tuned)}" if tuned else row["model"]
+    return "\n\n".join([pivot("P@1/3/5", subjects, precisions), *times])
+
+
+def _precision(row: dict[str, Any]) -> str:
+    # fastText may abort with its NaN error.
+    return "/".join(f"{p:.1f}" for p in row["precision"]) if "precision" in row else "NaN"
+
+
+def _times(result: dict[str, Any], figure: str) -> dict[str, str]:
+    """A time of every model; fastText's settings are compared with fastText."""
+    times = {row["model"]: row[figure] for row in result["rows"] if "precision" in row}
+    shown = {model: f"{time:.2f}" for model, time in times.items()}
+    ours, theirs = times.get("as fastText hs"), times.get("fastText hs")
+    if ours and theirs:
+        shown["as fastText hs"] += f" ({theirs / ours:.1f})"
+    return shown
