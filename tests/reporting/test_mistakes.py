@@ -58,6 +58,18 @@ def test_wrong_examples_come_with_their_text_and_the_words_that_decided() -> Non
         assert not unknown["known"] and unknown["probability"] == 0
 
 
+def test_the_surest_mistakes_come_first(models: Any) -> None:
+    X, labels = examples(300, 8)
+    labels = labels[1:] + labels[:1]  # of other rows, so that most are wrong
+    labels[7] = []
+    best, scores = models[1].predict_topk(X, 1)
+    wrong = [row for row, true in enumerate(labels) if true and best[row, 0] not in true]
+    assert len(wrong) > 100
+    wrong.sort(key=lambda row: -scores[row, 0])
+    found = wrong_examples(models[1], X, measure(models[1], X, labels), str)
+    assert [case["row"] - 1 for case in found] == wrong[:12]
+
+
 def test_the_calibration_error_is_the_distance_of_the_curve_from_its_line(models: Any) -> None:
     X, labels = examples(150, 6)
     measured = measure(models[0], X, labels)

@@ -95,10 +95,14 @@ class Measured:
         return self.observed.labels
 
     @property
+    def first(self) -> csr_array:
+        """The best label of each row, as a 0/1 matrix."""
+        return ranking_indicator(self.ranking[:, :1], self.truth.shape[1])
+
+    @property
     def hits(self) -> npt.NDArray[np.bool_]:
         """Whether the best label of each row is right."""
-        first = ranking_indicator(self.ranking[:, :1], self.truth.shape[1])
-        return np.asarray(self.truth.multiply(first).sum(axis=1) > 0)
+        return np.asarray(self.truth.multiply(self.first).sum(axis=1) > 0)
 
 
 def measure(

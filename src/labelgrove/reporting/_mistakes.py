@@ -59,7 +59,7 @@ def wrong_examples(model: Any, X: Any, measured: Measured, called: Called) -> li
     """List examples whose best label is wrong, those with the highest probability first."""
     best, has_labels = measured.ranking[:, 0], np.diff(measured.truth.indptr) > 0
     wrong = np.flatnonzero(~measured.hits & (best != MISSING) & has_labels)
-    sure = np.array([measured.estimates[row, best[row]] for row in wrong.tolist()])
+    sure = measured.estimates.multiply(measured.first).sum(axis=1)[wrong]
     chosen = wrong[np.lexsort((wrong, -sure))][:_EXAMPLES]
     return [_example(model, X, measured, called, int(row)) for row in chosen.tolist()]
 
