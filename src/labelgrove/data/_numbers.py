@@ -172,9 +172,12 @@ def _sorted_rows(
     return SparseRows(indptr, ids, values)
 
 
-def steps(indptr: Positions, ids: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Return the differences of neighbouring ids, or 1 between rows, where any order is valid."""
-    found = ids[1:].astype(np.int64) - ids[:-1]
+def steps(indptr: Positions, ids: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the differences of neighbouring ids, or 1 between rows, where any order is valid.
+
+    They overflow if an id is negative.
+    """
+    found = np.diff(ids)
     borders = indptr[1:-1]
     found[borders[(borders > 0) & (borders < len(ids))] - 1] = 1
     return found
