@@ -19,6 +19,7 @@ HEADING = re.compile(r"^#{1,6} +(.+?) *#*$", re.MULTILINE)
 SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 # Package indices show the README too, where only absolute addresses work.
 HOME = "https://github.com/labelgrove/labelgrove/blob/main/"
+MEMBER = re.compile(r"`[A-Z]\w+(?:::|\.)(\w+)`")
 EXTRA = re.compile(r"labelgrove\[([\w,]+)\]")
 
 
@@ -80,3 +81,17 @@ def test_every_extra_that_is_named_is_there() -> None:
     }
     assert {"plot", "report"} <= named <= set(project["optional-dependencies"])
     assert HOME.startswith(project["urls"]["Homepage"])
+
+
+def test_members_that_the_pages_of_papers_name_are_in_the_code() -> None:
+    files = [
+        file
+        for folder in ("core", "src", "tests/naive")
+        for file in (ROOT / folder).rglob("*")
+        if file.suffix in {".cpp", ".hpp", ".py"}
+    ]
+    words = {word for file in files for word in re.findall(r"\w+", file.read_text("utf-8"))}
+    pages = [page for page in PAGES if page.parent.name == "papers"]
+    named = {(page.name, name) for page in pages for name in MEMBER.findall(prose(page))}
+    assert len(named) > 20
+    assert {(page, name) for page, name in named if name not in words} == set()
