@@ -66,8 +66,7 @@ def rows_of_csc(matrix: Any, what: str) -> csr_array:
     """Return a CSC matrix of plain numbers in CSR, in less than twice its own memory."""
     ends = _checked_ends(matrix, what)
     rows = np.array(matrix.indices[: ends[-1]])  # a copy: SciPy writes to wherever they point
-    if rows.size and not (rows.min() >= 0 and rows.max() < matrix.shape[0]):
-        require_inside(rows, np.zeros_like(rows), matrix.shape, what)
+    _require_below(rows, matrix.shape[0], "row", what)
     return csc_array((matrix.data[: ends[-1]], rows, ends), shape=matrix.shape).tocsr()
 
 
@@ -84,18 +83,22 @@ def require_inside(
     rows: npt.NDArray[Any], columns: npt.NDArray[Any], shape: tuple[int, int], what: str
 ) -> None:
     """Raise a `DataError` for entries outside a matrix of this shape."""
-    for axis, ids, size in (("row", rows, shape[0]), ("column", columns, shape[1])):
-        outside = np.flatnonzero((ids < 0) | (ids >= size))
-        if outside.size:
-            raise DataError(
-                f"{what} is damaged: it stores an entry in {axis} {ids[outside[0]]} and has {size}"
-            )
+    _require_below(rows, shape[0], "row", what)
+    _require_below(columns, shape[1], "column", what)
+
+
+def _require_below(ids: npt.NDArray[Any], size: int, axis: str, what: str) -> None:
+    # The extremes need no array of every comparison.
+    if ids.size and not (ids.min() >= 0 and ids.max() < size):
+        outside = ids[np.argmax((ids < 0) | (ids >= size))]
+        raise DataError(f"{what} is damaged: it stores an entry in {axis} {outside} and has {size}")
 
 
 def in_order(rows: npt.NDArray[Any], columns: npt.NDArray[Any]) -> bool:
     """Return whether entries are sorted by row and column, and none is stored twice."""
-    later = (rows[1:] > rows[:-1]) | ((rows[1:] == rows[:-1]) & (columns[1:] > columns[:-1]))
-    return bool(later.all())
+    later = columns[1:] > columns[:-1]
+    later |= rows[1:] != rows[:-1]
+    return bool(later.all() and (rows[1:] >= rows[:-1]).all())
 
 
 def find_sorted(
@@ -149,12 +152,14 @@ def sparse_indicator(Y: Any, name: str = "Y") -> Indicator:
     # Copy before checking, in case another thread writes to the caller's arrays.
     rows, columns, values = (np.array(part) for part in triples(Y, name))
     require_inside(rows, columns, Y.shape, name)
-    wrong = np.flatnonzero((values != 0) & (values != 1))
-    if wrong.size:
-        first = wrong[0]
-        raise _not_an_indicator(int(rows[first]), int(columns[first]), values[first], name)
-    ones = values != 0
-    return _by_rows(rows[ones], columns[ones], Y.shape, name)
+    ones = values == 1
+    if not ones.all():  # a stored zero or a fault
+        wrong = np.flatnonzero(~ones & (values != 0))
+        if wrong.size:
+            first = wrong[0]
+            raise _not_an_indicator(int(rows[first]), int(columns[first]), values[first], name)
+        rows, columns = rows[ones], columns[ones]
+    return _by_rows(rows, columns, Y.shape, name)
 
 
 def _by_rows(
@@ -163,7 +168,7 @@ def _by_rows(
     n_rows, n_columns = shape
     if n_columns > _MAX_COLUMNS:
         raise DataError(f"{name} has {n_columns} columns: expected at most {_MAX_COLUMNS} labels")
-    columns = columns.astype(np.int64)
+    columns = columns.astype(np.int64, copy=False)
     if not in_order(rows, columns):
         order = np.lexsort((columns, rows))
         rows, columns = rows[order], columns[order]
