@@ -77,3 +77,11 @@ def test_what_cannot_be_used_is_named(model: LOMTreeClassifier) -> None:
         model.explain(X[0], "class 9")
     with pytest.raises(DataError, match="2 rows"):
         model.explain(X[:2])
+
+
+def test_a_step_shared_by_paths_is_listed_once(model: LOMTreeClassifier) -> None:
+    first, *others = model.explain(X[0], k=3).labels
+    assert others
+    for label in others:
+        for step, same in zip(first.path, label.path, strict=True):
+            assert step.contributions is same.contributions

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, cast
@@ -32,6 +32,8 @@ _TINY = float(np.finfo(np.float64).tiny)
 Floats = npt.NDArray[np.float32]
 _MOST = 0.5
 
+_Weighed = tuple[tuple[Contribution, ...], float]
+
 FeatureNaming = Mapping[int, str] | Mapping[int, list[str]] | Sequence[str]
 
 
@@ -58,9 +60,17 @@ def explain(
     wanted = best.tolist() if label is None else [_id_of(learned, label)]
     named = _named(_feature_naming(learned, feature_names), rows.ids.tolist())
     explained = []
+    weighed: dict[bytes, _Weighed] = {}
+
+    def weigh(added: npt.NDArray[Any], values: Floats) -> _Weighed:
+        step = added.tobytes()
+        if step not in weighed:  # paths to several labels share steps
+            weighed[step] = _weighed(added, values, top, named)
+        return weighed[step]
+
     for one in wanted:
         found = ways_to(tree, rows, one)
-        path = _path(found, top, named)
+        path = _path(found, weigh)
         probability = _probability_of(learned, rows, one)
         predicted, rank = bool(np.isin(one, best)), _rank_of(learned, rows, one, probability)
         if found.needed is not None:
@@ -82,7 +92,7 @@ def explain(
                 predicted=predicted,
                 path=path,
                 leaves=found.leaves,
-                contributions=_weighed(average, found.values, top, named)[0],
+                contributions=weigh(average, found.values)[0],
                 fallen_out=None if predicted else _fall(path, needed),
                 first_stage=None if staged is None else _probability_of(tree, rows, one),
                 cosine=None if staged is None else staged.cosine(rows.arrays, one),
@@ -92,14 +102,14 @@ def explain(
     return Explanation(tuple(explained), k, common)
 
 
-def _path(found: Ways, top: int, named: _Named) -> tuple[Step, ...]:
+def _path(found: Ways, weigh: Callable[[npt.NDArray[Any], Floats], _Weighed]) -> tuple[Step, ...]:
     products = None
     if found.probabilities is not None:
         products = products_along(found.probabilities, np.array([0, len(found.path)]))
     steps = []
     for i, (step, node) in enumerate(zip(found.path, found.nodes, strict=True)):
         added, bias = found.contributions[step].astype(np.float64), float(found.bias[step])
-        listed, others = _weighed(added, found.values, top, named)
+        listed, others = weigh(added, found.values)
         steps.append(
             Step(
                 node=node,
@@ -114,9 +124,7 @@ def _path(found: Ways, top: int, named: _Named) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def _weighed(
-    added: npt.NDArray[np.float64], values: Floats, top: int, named: _Named
-) -> tuple[tuple[Contribution, ...], float]:
+def _weighed(added: npt.NDArray[np.float64], values: Floats, top: int, named: _Named) -> _Weighed:
     """Return the features with the largest contributions, and the sum of all others."""
     if named.shares is not None:
         added, values = added @ named.shares, values @ named.shares
