@@ -55,6 +55,11 @@ def earlier(folder: Path, benchmark: str, subject: str) -> dict[str, Any]:
     return found
 
 
+def kept(before: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
+    """A row of earlier results that is not measured again, with its own date and machine."""
+    return {"about": before["about"], **row}
+
+
 def read(folder: Path, benchmark: str, order: tuple[str, ...]) -> list[dict[str, Any]]:
     """Read all results of a benchmark: subjects in the given order, then the others."""
     found = [json.loads(path.read_text("utf-8")) for path in folder.glob(f"{benchmark}-*.json")]

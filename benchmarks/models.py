@@ -10,7 +10,7 @@ import numpy as np
 import labelgrove
 from benchmarks._data import Stream, is_there, load
 from benchmarks._measure import Clock, fresh
-from benchmarks._results import command_line, earlier, write
+from benchmarks._results import command_line, earlier, kept, write
 from benchmarks.batch import Subject, run_once
 from labelgrove.cli._choice import TRIAL, candidates
 from labelgrove.evaluation import race
@@ -93,14 +93,14 @@ def _subjects(dataset: str) -> tuple[Subject, ...]:
 
 
 def measure(
-    dataset: str, repetitions: int, only: Sequence[str], before: Sequence[dict[str, Any]]
+    dataset: str, repetitions: int, only: Sequence[str], before: dict[str, Any]
 ) -> list[dict[str, Any]]:
     """Measure every suitable model, each run in a process of its own.
 
     If ``only`` names estimators, the results of the others are taken from ``before``.
     """
     found = []
-    known = {one["title"]: one for one in before}
+    known = {one["title"]: kept(before, one) for one in before.get("models", [])}
     for subject in _subjects(dataset):
         if only and subject.options["estimator"] not in only:
             found += [known[subject.title]] if subject.title in known else []
@@ -119,7 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--only", nargs="*", default=[], help="estimators to measure anew")
     chosen = parser.parse_args(arguments)
     for dataset in filter(is_there, chosen.subjects):
-        before = earlier(chosen.output, "models", dataset).get("models", [])
+        before = earlier(chosen.output, "models", dataset)
         models = measure(dataset, chosen.repetitions, chosen.only, before)
         rows = len(load(dataset, "test").labels)
         content = {

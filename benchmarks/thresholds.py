@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from benchmarks._data import indicator, is_there, label_count, load
 from benchmarks._measure import Clock, Growth, fresh, peak_mb
-from benchmarks._results import command_line, read, write
+from benchmarks._results import command_line, earlier, kept, write
 from labelgrove import FastXMLClassifier, LdSMClassifier, OnlinePLTClassifier, PLTClassifier
 from labelgrove.metrics import f_measure
 from labelgrove.models.thresholds._estimates import Estimates
@@ -216,11 +216,14 @@ def speed(size: str) -> list[dict[str, Any]]:
 
 
 def compared(
-    dataset: str, models: list[str], known: list[dict[str, Any]], *, along: bool
+    dataset: str, models: list[str], before: dict[str, Any], *, along: bool
 ) -> dict[str, Any]:
     """Measure some models; keep the known results of the others and of the stream."""
     task = "benchmarks.thresholds:{}".format
-    found: dict[str, Any] = known[0] if known else {"rows": []}
+    found: dict[str, Any] = {
+        **before,
+        "rows": [kept(before, old) for old in before.get("rows", [])],
+    }
     found["labels"] = parts(dataset)[0][1].shape[1]
     for model in models:
         new = fresh(task("measure"), dataset=dataset, model=model)
@@ -243,8 +246,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--no-stream", action="store_true", help="tune on held-out rows only")
     chosen = parser.parse_args(arguments)
     for dataset in filter(is_there, (one for one in chosen.subjects if one != "speed")):
-        known = [old for old in read(chosen.output, "thresholds", ()) if old["subject"] == dataset]
-        found = compared(dataset, chosen.models, known, along=not chosen.no_stream)
+        before = earlier(chosen.output, "thresholds", dataset)
+        found = compared(dataset, chosen.models, before, along=not chosen.no_stream)
         write(chosen.output, "thresholds", dataset, found)
     if "speed" in chosen.subjects:
         sizes = {size: fresh("benchmarks.thresholds:speed", size=size) for size in SIZES}

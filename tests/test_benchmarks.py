@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from benchmarks import render
 from benchmarks._multiclass_tables import classes
+from benchmarks._results import kept
+from benchmarks._tables import measured
 from benchmarks.classes import learn_ours
 
 
@@ -33,6 +36,18 @@ def test_the_precisions_of_the_readme_are_in_the_tables() -> None:
     number = r"(\d+\.\d)"
     readme = Path(__file__).parents[1].joinpath("README.md").read_text(encoding="utf-8")
     told = {"/".join(three) for three in re.findall(" / ".join([number] * 3), readme)}
-    measured = re.findall("/".join([number] * 3), render.PAGE.read_text(encoding="utf-8"))
+    shown = re.findall("/".join([number] * 3), render.PAGE.read_text(encoding="utf-8"))
     assert len(told) > 10
-    assert told <= {"/".join(three) for three in measured}
+    assert told <= {"/".join(three) for three in shown}
+
+
+def test_figures_that_are_kept_keep_their_date_and_machine() -> None:
+    def about(date: str, processor: str) -> dict[str, Any]:
+        return {"date": date, "processors": 2, "processor": processor, "labelgrove": "1.0"}
+
+    old = {"about": about("2030-01-01", "A"), "models": [{"title": "PLT"}]}
+    again = kept({"about": about("2030-01-02", "B")}, kept(old, old["models"][0]))
+    new = {"about": about("2030-01-03", "C"), "models": [again, {"title": "LdSM"}]}
+    assert measured([new]) == (
+        "Measured 2030-01-01 to 2030-01-03, 2 processors A, 2 processors C, LabelGrove 1.0."
+    )
