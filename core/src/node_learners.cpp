@@ -104,6 +104,14 @@ void NodeLearners::bring_up_to_date(NodeId v) {
   node.cost = 0;
 }
 
+void NodeLearners::drain() {
+  for (NodeId v = 0; v < nodes_.size(); ++v) {
+    if (has(v)) bring_up_to_date(v);
+  }
+  waiting_.clear();
+  positives_.clear();
+}
+
 // Makes sure that the node's sealed task is done, by this thread or another.
 void NodeLearners::finish_sealed(Node& node) {
   if (node.sealed == nullptr) return;

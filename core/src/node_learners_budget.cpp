@@ -32,6 +32,11 @@ std::uint64_t NodeLearners::count_lasting() const {
   return bytes;
 }
 
+// As of the end of v's queue, which another thread may be draining: the block itself may not be read then.
+std::size_t NodeLearners::columns(NodeId v, const LabelTree& tree) const {
+  return tree[v].children.size() + (has_theta(v) ? 1 : 0);
+}
+
 void NodeLearners::restore(const Budget& budget) {
   counted_ = budget.counted;
   replay_.replay_memory = budget.replay_memory;
@@ -42,11 +47,7 @@ void NodeLearners::make_room(std::uint64_t bytes) {
   if (most == 0) return;
   counted_ += bytes;
   if (counted_ <= most) return;
-  for (NodeId v = 0; v < nodes_.size(); ++v) {
-    if (has(v)) bring_up_to_date(v);
-  }
-  waiting_.clear();
-  positives_.clear();
+  drain();
   counted_ = count() + bytes;
   if (counted_ <= full(most)) return;
   const std::uint64_t lasting = count_lasting() + bytes;
@@ -67,11 +68,12 @@ void NodeLearners::make_room(std::uint64_t bytes) {
   throw BudgetExceeded(most, needed > most ? needed : counted_ + bytes);
 }
 
-void NodeLearners::check_fits(std::size_t new_labels, std::size_t features) const {
+void NodeLearners::check_fits(std::size_t new_labels, std::size_t features, const LabelTree& tree) {
   if (replay_.max_bytes == 0) return;
   std::uint64_t bytes = new_labels * kBytesOfNode;
-  if (has(kRoot)) bytes += features * nodes_[kRoot]->block.growth(nodes_[kRoot]->block.columns());
+  if (has(kRoot)) bytes += features * nodes_[kRoot]->block.growth(columns(kRoot, tree));
   if (counted_ + bytes <= replay_.max_bytes) return;
+  drain();
   const std::uint64_t needed = count_lasting() + bytes;
   if (needed > replay_.max_bytes) throw BudgetExceeded(replay_.max_bytes, needed);
 }
@@ -82,8 +84,7 @@ void NodeLearners::make_room_for_learning(std::span<const NodeId> nodes, const L
   std::uint64_t bytes = 0;
   for (const NodeId v : nodes) {
     if (!has(v)) continue;
-    const std::size_t columns = tree[v].children.size() + (has_theta(v) ? 1 : 0);
-    bytes += features * nodes_[v]->block.growth(columns) + kBytesOfEvent + ReplayMemory::growth(1, positives);
+    bytes += features * nodes_[v]->block.growth(columns(v, tree)) + kBytesOfEvent + ReplayMemory::growth(1, positives);
   }
   make_room(bytes);
 }

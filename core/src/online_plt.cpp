@@ -151,7 +151,7 @@ void OnlinePlt::teach(ExampleId example, std::span<const LabelId> labels,
   policy_.observe(features);
   try {
     const auto is_new = [this](LabelId label) { return tree_.leaf_of(label) == kNone; };
-    learners_.check_fits(static_cast<std::size_t>(std::ranges::count_if(labels, is_new)), features);
+    learners_.check_fits(static_cast<std::size_t>(std::ranges::count_if(labels, is_new)), features, tree_);
     NodeId selected = kNone;  // Algorithm 8 runs once per example; later labels continue from the node it selected
     for (const LabelId label : labels) {
       if (is_new(label)) grow(store.view(example), label, selected);

@@ -85,7 +85,7 @@ class NodeLearners {
   void make_room(std::uint64_t bytes);
   // Throws BudgetExceeded if an example of so many features and new labels has no chance to fit: the tree would be too
   // large without any rows and examples, or the example at the root.
-  void check_fits(std::size_t new_labels, std::size_t features) const;
+  void check_fits(std::size_t new_labels, std::size_t features, const LabelTree& tree);
   // Announce the memory needed to learn one such example at each of the nodes, and to add a leaf to v, after inserting
   // a node between v and its children if `insert`.
   void make_room_for_learning(std::span<const NodeId> nodes, const LabelTree& tree, std::size_t features,
@@ -147,6 +147,8 @@ class NodeLearners {
   void learn_one(Node& node, const Event& event, std::span<const std::uint32_t> positives, Workspace& work);
   void seal_queues();
   void forget_tasks();
+  void drain();
+  std::size_t columns(NodeId v, const LabelTree& tree) const;
   std::uint64_t count() const;
   std::uint64_t count_lasting() const;
   std::uint64_t count_memory() const;
