@@ -607,7 +607,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
             ``weights``, ``model_bytes``, ``memory_bytes``.
         """
         with self._guard.reading():
-            size: dict[str, int] = {"memory_bytes": 0, **known(self._learned).engine.size()}
+            size: dict[str, int] = known(self._learned).engine.size()
         return size
 
     @property

@@ -49,9 +49,11 @@ class BatchEngine:
     def size(self) -> dict[str, int]:
         """Return the number of weights, and bytes including the online model."""
         size: dict[str, int] = self.batch.size()
-        held = {"model_bytes": 0, "memory_bytes": 0} if self.online is None else self.online.size()
-        size["model_bytes"] += held["model_bytes"]
-        return {**size, "memory_bytes": held["memory_bytes"]}
+        if self.online is not None:
+            held = self.online.size()
+            size["model_bytes"] += held["model_bytes"]
+            size["memory_bytes"] = held["memory_bytes"]
+        return size
 
     def save(self, for_prediction: bool, *, streamed: bool = False) -> dict[str, Any]:
         """Return the learnt state."""

@@ -53,7 +53,7 @@ class _Scope(NamedTuple):
     thresholds: Floats
     allowed: Ids | None
     first: Any  # of the first stage: no label outside reaches its threshold, but for the best ones
-    by_place: bool  # whether `first` is for the last place, where thresholds are highest
+    by_place: bool = False  # whether `first` is for the last place, where thresholds are highest
     lowest: float = 0.0  # then no label reaches its threshold at any place with a lower score
 
 
@@ -341,21 +341,17 @@ class StagedEngine:
     def scope(self, thresholds: Floats, allowed: Ids | None = None) -> _Scope:
         """Return a scope for searches until the engine changes."""
         if self.stage.examples == 0:
-            return _Scope(
-                thresholds, allowed, self.first.scope(thresholds, allowed), by_place=False
-            )
+            return _Scope(thresholds, allowed, self.first.scope(thresholds, allowed))
         least = self.stage.uncalibrated(thresholds)
         lowest = float(least.min(initial=np.inf))
-        by_place = not self.stage.reranks and self.stage.counts_places
-        if by_place:
+        if not self.stage.reranks and self.stage.counts_places:
             at_last = self.stage.uncalibrated(thresholds, self.k)
             # With a single threshold over all labels, every better-ranked label is found as well.
             # One search is then enough, and faster unless it finds many labels in vain.
             alike = allowed is None and len(thresholds) == 1
-            by_place = not alike or (lowest < _LOW and at_last[0] > 2 * lowest)
-        if by_place:
-            least = at_last
-        return _Scope(thresholds, allowed, self.first.scope(least, allowed), by_place, lowest)
+            if not alike or (lowest < _LOW and at_last[0] > 2 * lowest):
+                return _Scope(thresholds, allowed, self.first.scope(at_last, allowed), True, lowest)
+        return _Scope(thresholds, allowed, self.first.scope(least, allowed), False, lowest)
 
     def _reranked(
         self, rows: RowArrays, labels: Ids, scores: Floats, threads: int
