@@ -147,7 +147,26 @@ def numbers(name: str, values: Any) -> npt.NDArray[np.float64]:
     try:
         return np.array(values, np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise ParameterError(f"{name}: expected numbers ({error})") from None
+        raise ParameterError(f"{name}: expected numbers ({first_sentence(error)})") from None
+
+
+def vector(values: Any, kinds: str, error: Exception) -> npt.NDArray[Any]:
+    """Return values as a one-dimensional array of one of these kinds of dtype, or raise the error.
+
+    An empty array may have any dtype.
+    """
+    try:
+        array = np.asarray(values)
+    except ValueError:  # rows of different lengths
+        raise error from None
+    if array.ndim != 1 or (array.size and array.dtype.kind not in kinds):
+        raise error
+    return array
+
+
+def first_sentence(error: Exception) -> str:
+    """What NumPy says first, such as "setting an array element with a sequence"."""
+    return str(error).partition(". ")[0]
 
 
 def number_from(value: Any) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ from sklearn.utils import check_array
 from labelgrove import _core
 from labelgrove._errors import DataError, DataTypeError
 from labelgrove._features import FeatureNames
+from labelgrove._parameters import first_sentence
 from labelgrove._sparse import require_inside, rows_of_csc, triples
 
 MAX_FEATURE = 2**31 - 2
@@ -146,7 +147,7 @@ def check_weights(
         with np.errstate(over="ignore"):  # an overflow gives infinity, which is refused below
             weights = np.asarray(sample_weight, np.float32)
     except (TypeError, ValueError, OverflowError) as error:
-        raise DataError(f"sample_weight: expected numbers ({error})") from error
+        raise DataError(f"sample_weight: expected numbers ({first_sentence(error)})") from error
     if weights.shape != (n_rows,):
         raise DataError(
             f"sample_weight has shape {weights.shape}; expected one number for each of the "
@@ -359,7 +360,7 @@ def _require_number_columns(X: Any) -> None:
 
 
 def _require_table(X: Any) -> None:
-    """Raise a specific error if X is a list of texts, or has no rows at all."""
+    """Raise a specific error if X is a list of texts, has no rows at all, or ragged ones."""
     if isinstance(X, np.ndarray) and X.ndim > 0 and X.dtype.kind in "fiubc":
         return
     try:
@@ -373,6 +374,14 @@ def _require_table(X: Any) -> None:
         )
     if items.ndim < 2 and items.size and isinstance(items.ravel()[0], str):
         raise DataError("X holds texts: expected rows of numbers; TextClassifier learns from texts")
+    if items.ndim == 1 and all(isinstance(row, Sized) for row in items):
+        lengths = [len(row) for row in items]
+        odd = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
+        if odd is not None:
+            raise DataError(
+                f"X: row {odd} has {lengths[odd]} values, row 0 has {lengths[0]}; "
+                "expected as many in every row"
+            )
 
 
 def _as_float32(data: Any) -> npt.NDArray[np.float32]:

@@ -249,6 +249,8 @@ def check_what_is_no_table_is_told_in_a_sentence(make: Make) -> None:
     for given, name in (((row for row in X), "generator"), (None, "NoneType"), ({1: 2}, "dict")):
         with pytest.raises(DataError, match=f"X is of type {name}: expected an array"):
             clf.predict_topk(given)
+    with pytest.raises(DataError, match="X: row 1 has 3 values, row 0 has 2; expected as many"):
+        clf.predict_topk([[1.0, 0.0], [1.0, 0.0, 0.0]])
     with pytest.raises(ParameterError, match="top_k=0: expected an integer"):
         clf.predict_proba(X, top_k=0)
 

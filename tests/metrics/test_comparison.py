@@ -80,7 +80,7 @@ def test_counts_that_cannot_be_are_refused() -> None:
             mcnemar(*counts)
     with pytest.raises(DataError, match="same number"):
         mcnemar([1, 2], [1])
-    for counts in ([1], [1.5]), ([1.5], [1]):
+    for counts in ([1], [1.5]), ([1.5], [1]), ([[1], [1, 2]], [1, 2]):
         with pytest.raises(DataError, match="same number"):
             mcnemar(*counts)
 

@@ -53,6 +53,7 @@ def test_the_constant_predictor_gains_nothing() -> None:
     [
         ("oak", ["o", "a", "k"], "y_true: expected a one-dimensional sequence"),
         ([[1]], [1], "y_true: expected a one-dimensional sequence"),
+        ([1, 2], [[1], [1, 2]], "y_pred: expected a one-dimensional sequence"),
         ([1, 2], [1], "y_pred has 1 rows: expected 2"),
         ([], [], "y_true has no rows"),
     ],

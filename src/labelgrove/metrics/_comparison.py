@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy.special import bdtr
 
 from labelgrove._errors import DataError
+from labelgrove._parameters import vector
 from labelgrove.metrics._inputs import IntArray
 from labelgrove.metrics._score import Finish, FloatArray, Interval, Score, estimate
 from labelgrove.metrics._sets import compare
@@ -158,9 +159,11 @@ def mcnemar(only_before: npt.ArrayLike, only_after: npt.ArrayLike) -> Discordanc
     >>> mcnemar([1, 10], [9, 10]).p_value.round(4).tolist()
     [0.0215, 1.0]
     """
-    b, c = (np.atleast_1d(np.asarray(given)) for given in (only_before, only_after))
-    if b.shape != c.shape or b.ndim != 1 or {b.dtype.kind, c.dtype.kind} - {"i", "u"}:
-        raise DataError("only_before and only_after: expected the same number of counts in each")
+    error = DataError("only_before and only_after: expected the same number of counts in each")
+    flat = ([given] if np.isscalar(given) else given for given in (only_before, only_after))
+    b, c = (vector(given, "iu", error) for given in flat)
+    if b.shape != c.shape:
+        raise error
     if (b < 0).any() or (c < 0).any():
         raise DataError("only_before and only_after: found a negative count")
     b, c = b.astype(np.int64), c.astype(np.int64)  # small types would not hold the sum

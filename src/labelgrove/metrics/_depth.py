@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelgrove._errors import DataError
+from labelgrove._parameters import vector
 from labelgrove.metrics._score import Interval, Score, estimate, mean_of
 
 
@@ -38,10 +39,10 @@ def expected_depth(depth: npt.ArrayLike, *, interval: Interval = None) -> Score:
     >>> expected_depth([3, 5, 4, 4])
     4.0
     """
-    values = np.asarray(depth)
-    if values.ndim != 1 or values.size == 0 or values.dtype.kind not in "iuf":
-        raise DataError("depth: expected a non-empty one-dimensional array of numbers")
-    values = values.astype(np.float64)
+    error = DataError("depth: expected a non-empty one-dimensional array of numbers")
+    values = vector(depth, "iuf", error).astype(np.float64)
+    if not values.size:
+        raise error
     good = np.isfinite(values) & (values >= 0)
     if not good.all():
         row = int(np.argmin(good))

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, issparse
 
 from labelgrove._errors import DataError, ParameterError
-from labelgrove._parameters import integer
+from labelgrove._parameters import integer, vector
 from labelgrove._sparse import require_inside, sparse_indicator, triples
 
 IntArray = npt.NDArray[np.int64]
@@ -100,9 +100,7 @@ def label_counts(labels: Any) -> IntArray:
     if issparse(labels):
         matrix = as_indicator(labels, "labels")
         return np.bincount(matrix.indices, minlength=matrix.shape[1]).astype(np.int64)
-    counts = np.asarray(labels)
-    if counts.ndim != 1 or (counts.size and counts.dtype.kind not in "iu"):
-        raise DataError(NO_COUNTS)
+    counts = vector(labels, "iu", DataError(NO_COUNTS))
     if counts.size and counts.min() < 0:
         raise DataError(f"labels: label {counts.argmin()} has the negative count {counts.min()}")
     return counts.astype(np.int64)
@@ -121,9 +119,8 @@ def label_ids(labels: npt.ArrayLike | None, n_labels: int) -> IntArray | None:
     """Return `labels` as an array of distinct column ids, in the order given; None stays None."""
     if labels is None:
         return None
-    ids = np.asarray(labels)
-    if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
-        raise ParameterError("labels: expected a one-dimensional array of column ids")
+    error = ParameterError("labels: expected a one-dimensional array of column ids")
+    ids = vector(labels, "iu", error)
     outside = (ids < 0) | (ids >= n_labels)
     if outside.any():
         raise ParameterError(

@@ -148,7 +148,11 @@ def _label_pairs(y_true: Any, y_pred: Any) -> tuple[list[Any], list[Any]]:
 
 
 def _one_dimension(labels: Any, name: str) -> list[Any]:
-    if isinstance(labels, str | bytes) or np.ndim(labels) != 1:
+    try:
+        flat = not isinstance(labels, str | bytes) and np.ndim(labels) == 1
+    except ValueError:  # entries of different lengths
+        flat = False
+    if not flat:
         raise DataError(f"{name}: expected a one-dimensional sequence, one label per row")
     values: list[Any] = np.asarray(labels, dtype=object).tolist()
     return values

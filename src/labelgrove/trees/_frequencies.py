@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from labelgrove._errors import ParameterError
 from labelgrove._names import Names, as_names, as_vector, place_in_list
-from labelgrove._parameters import choice, numbers, real
+from labelgrove._parameters import choice, numbers, real, vector
 from labelgrove.trees._embeddings import as_indicator
 
 Frequencies = npt.NDArray[np.float64]
@@ -170,15 +170,10 @@ def fano_frequencies(
 
 
 def _numbers(values: Any, name: str) -> Frequencies:
-    try:
-        array = np.asarray(values)
-    except ValueError:  # rows of different lengths
-        array = np.empty((0, 0))
-    if array.ndim != 1 or (array.size and array.dtype.kind not in "iuf"):
-        raise ParameterError(
-            f"{name}: expected a mapping from labels to numbers or a flat sequence of numbers"
-        )
-    return array.astype(np.float64)
+    error = ParameterError(
+        f"{name}: expected a mapping from labels to numbers or a flat sequence of numbers"
+    )
+    return vector(values, "iuf", error).astype(np.float64)
 
 
 def _contexts(frequencies: Any, n: int) -> Frequencies:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from labelgrove._errors import ParameterError
 from labelgrove._names import Names
+from labelgrove._parameters import vector
 
 Nodes = npt.NDArray[np.int64]
 
@@ -19,16 +20,8 @@ Imported = tuple[str, list[int], dict[int, Any]]
 
 def as_parents(parents: Any) -> Nodes:
     """Return a read-only int64 copy of the parents of all nodes, after checking all but cycles."""
-    try:
-        array = np.array(parents)
-    except ValueError as error:  # rows of different lengths
-        raise ParameterError("tree: parents must be a flat sequence of integers") from error
-    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise ParameterError(
-            f"tree: parents are {array.ndim}-dimensional of type {array.dtype}; expected a flat "
-            "sequence of integers"
-        )
-    array = array.astype(np.int64, copy=False)
+    error = ParameterError("tree: parents: expected a flat sequence of integers")
+    array = vector(parents, "iu", error).astype(np.int64)
     if not array.size or array[0] != -1:
         raise ParameterError("tree: node 0 must be the root, with parent -1")
     wrong = (array[1:] < 0) | (array[1:] >= array.size)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from labelgrove import _core
 from labelgrove._errors import ModelFileError
+from labelgrove._parameters import numbers
 from labelgrove.models._plt_options import EngineOptions
 from labelgrove.models.engine._learned import AnyLearned, TunedScope
 from labelgrove.tuning import Thresholds
@@ -58,7 +59,9 @@ def keep_thresholds(
         learned.tuned = None
         return
     if not isinstance(thresholds, Thresholds):
-        thresholds = Thresholds(np.asarray(thresholds), default, "given", "macro", math.nan)
+        thresholds = Thresholds(
+            numbers("thresholds", thresholds), default, "given", "macro", math.nan
+        )
     learned.thresholds(thresholds.values)  # raises an error unless they fit
     column_of, _ = learned.columns()
     active = learned.labels.active
