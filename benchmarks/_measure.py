@@ -147,12 +147,13 @@ def _processor() -> str:
 
 def _commit() -> str:
     """The commit, with ``-dirty`` if anything but results and docs has changed since."""
-    commit = _git("rev-parse", "--short=10", "HEAD")
-    changed = _git("diff", "--name-only", "HEAD", "--", ":!benchmarks/results", ":!docs")
+    commit = git("rev-parse", "--short=10", "HEAD")
+    changed = git("diff", "--name-only", "HEAD", "--", ":!benchmarks/results", ":!docs")
     return (commit or "unknown") + ("-dirty" if changed else "")
 
 
-def _git(*arguments: str) -> str:
+def git(*arguments: str) -> str:
+    """What git prints for the repository; empty if it fails."""
     done = subprocess.run(
         ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
     )
