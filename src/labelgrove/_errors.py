@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import reprlib
 from os import PathLike, fspath
+from typing import Any
 
 from sklearn.exceptions import NotFittedError
+
+_brief = reprlib.Repr()
+_brief.maxstring = _brief.maxother = _brief.maxlong = 100
+
+
+def brief(value: Any) -> str:
+    """Return the `repr` of a value, in one line and truncated to fit into a message."""
+    return _brief.repr(value).replace("\n", "")
 
 
 class LabelGroveError(Exception):

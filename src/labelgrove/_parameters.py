@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
-from labelgrove._errors import ParameterError
+from labelgrove._errors import ParameterError, brief
 
 _MOST_THREADS = 1024
 
@@ -30,13 +30,14 @@ def seed_from(random_state: Any) -> int:
     if isinstance(random_state, Integral) and not isinstance(random_state, bool):
         if not 0 <= int(random_state) < 2**64:
             raise ParameterError(
-                f"random_state={random_state!r}: expected 0 to 2**64 - 1, None or a RandomState"
+                f"random_state={brief(random_state)}: expected 0 to 2**64 - 1, None or a "
+                "RandomState"
             )
         return int(random_state)
     try:
         return int(check_random_state(random_state).randint(2**31 - 1))
     except ValueError as error:
-        raise ParameterError(f"random_state={random_state!r}: {error}") from error
+        raise ParameterError(f"random_state={brief(random_state)}: {error}") from error
 
 
 def thread_count(n_jobs: int | None) -> int:
@@ -46,7 +47,9 @@ def thread_count(n_jobs: int | None) -> int:
     if type(n_jobs) is int and 0 < n_jobs <= _MOST_THREADS:
         return n_jobs
     if not isinstance(n_jobs, Integral) or int(n_jobs) == 0:
-        raise ParameterError(f"n_jobs={n_jobs!r}: expected a positive or negative integer, or None")
+        raise ParameterError(
+            f"n_jobs={brief(n_jobs)}: expected a positive or negative integer, or None"
+        )
     if n_jobs > 0:
         return min(int(n_jobs), _MOST_THREADS)
     available = (
@@ -59,7 +62,9 @@ def choice(name: str, value: Any, domain: Iterable[str]) -> str:
     """Return the value after checking that it is one of a few words."""
     words = list(domain)
     if not isinstance(value, str) or value not in words:
-        raise ParameterError(f"{name}={value!r}: expected one of {', '.join(map(repr, words))}")
+        raise ParameterError(
+            f"{name}={brief(value)}: expected one of {', '.join(map(repr, words))}"
+        )
     return value
 
 
@@ -75,7 +80,7 @@ def words(name: str, values: Any) -> tuple[str, ...]:
 def flag(name: str, value: Any) -> bool:
     """Return True or False, given as a bool, 0 or 1."""
     if not isinstance(value, bool | np.bool_ | Integral) or value not in (0, 1):
-        raise ParameterError(f"{name}={value!r}: expected True or False")
+        raise ParameterError(f"{name}={brief(value)}: expected True or False")
     return bool(value)
 
 
@@ -90,7 +95,7 @@ def integer(name: str, value: Any, least: int, most: int | None = 2**31 - 1) -> 
         or not least <= int(value) <= greatest
     ):
         domain = f"of at least {least}" if most is None else f"from {least} to {most}"
-        raise ParameterError(f"{name}={value!r}: expected an integer {domain}")
+        raise ParameterError(f"{name}={brief(value)}: expected an integer {domain}")
     return int(value)
 
 
@@ -130,7 +135,7 @@ def real(name: str, value: Any, least: float, most: float) -> float:
     """Return the value as a float, from ``least`` to ``most``."""
     number = number_from(value)
     if not least <= number <= most:
-        raise ParameterError(f"{name}={value!r}: expected a number from {least:g} to {most:g}")
+        raise ParameterError(f"{name}={brief(value)}: expected a number from {least:g} to {most:g}")
     return number
 
 
@@ -138,7 +143,7 @@ def finite(name: str, value: Any) -> float:
     """Return the value as a float, neither NaN nor infinite."""
     number = number_from(value)
     if not math.isfinite(number):
-        raise ParameterError(f"{name}={value!r}: expected a finite number")
+        raise ParameterError(f"{name}={brief(value)}: expected a finite number")
     return number
 
 

@@ -253,6 +253,8 @@ def check_what_is_no_table_is_told_in_a_sentence(make: Make) -> None:
         clf.predict_topk([[1.0, 0.0], [1.0, 0.0, 0.0]])
     with pytest.raises(ParameterError, match="top_k=0: expected an integer"):
         clf.predict_proba(X, top_k=0)
+    with pytest.raises(ParameterError, match=r"^.{,200}$"):
+        clf.predict_proba(X, top_k=np.arange(1.0, 2000.0))
 
 
 def renamed(frame: Any, columns: list[str]) -> Any:

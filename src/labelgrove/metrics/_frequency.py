@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from labelgrove._errors import DataError, ParameterError
+from labelgrove._errors import DataError, ParameterError, brief
 from labelgrove._parameters import choice, finite
 from labelgrove.metrics._inputs import NO_COUNTS, IntArray, label_counts
 
@@ -94,5 +94,7 @@ def _borders(at: tuple[float, float], largest: float) -> tuple[float, float]:
     except (TypeError, ValueError):
         low, high = 1.0, 0.0
     if not 0 <= low <= high <= largest:
-        raise ParameterError(f"at={at!r}: expected two increasing numbers from 0 to {largest:g}")
+        raise ParameterError(
+            f"at={brief(at)}: expected two increasing numbers from 0 to {largest:g}"
+        )
     return low, high

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, issparse
 
-from labelgrove._errors import DataError, ParameterError
+from labelgrove._errors import DataError, ParameterError, brief
 from labelgrove._parameters import integer, vector
 from labelgrove._sparse import require_inside, sparse_indicator, triples
 
@@ -134,7 +134,9 @@ def label_ids(labels: npt.ArrayLike | None, n_labels: int) -> IntArray | None:
 def check_ks(ks: Iterable[int]) -> list[int]:
     """Return the distinct numbers of places in increasing order, after checking them."""
     if not isinstance(ks, Iterable):
-        raise ParameterError(f"ks={ks!r}: expected several numbers of places, such as [1, 3, 5]")
+        raise ParameterError(
+            f"ks={brief(ks)}: expected several numbers of places, such as [1, 3, 5]"
+        )
     places = sorted({integer("k", k, 1) for k in ks})
     if not places:
         raise ParameterError("ks is empty: expected at least one number of places")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from labelgrove._errors import ParameterError
+from labelgrove._errors import ParameterError, brief
 from labelgrove._parameters import choice, finite, integer
 
 FloatArray = npt.NDArray[np.float64]
@@ -171,4 +171,4 @@ def check_zero_division(zero_division: Any) -> float:
     """Return `zero_division` as a float after checking that it is 0, 1 or NaN."""
     if isinstance(zero_division, Real) and (zero_division in {0, 1} or math.isnan(zero_division)):
         return float(zero_division)
-    raise ParameterError(f"zero_division={zero_division!r}: expected 0, 1 or nan")
+    raise ParameterError(f"zero_division={brief(zero_division)}: expected 0, 1 or nan")

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from labelgrove._errors import ParameterError
+from labelgrove._errors import ParameterError, brief
 from labelgrove._parameters import choice, finite, integer
 from labelgrove.metrics._inputs import (
     IntArray,
@@ -326,7 +326,7 @@ def averaged_finish(
 ) -> Finish:
     """Finish with the given average of "precision", "recall" or "f"."""
     if finite("beta", beta) <= 0:
-        raise ParameterError(f"beta={beta!r}: expected a positive number")
+        raise ParameterError(f"beta={brief(beta)}: expected a positive number")
     zero = check_zero_division(zero_division)
     if choice("average", average, AVERAGES) == "instance":
         return mean_of(_ratio(overlap.by_row(), kind, zero, beta))

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags
 
-from labelgrove._errors import ParameterError
+from labelgrove._errors import ParameterError, brief
 from labelgrove._features import FeatureNames
 from labelgrove._parameters import finite, integer, thread_count
 from labelgrove._targets import parse_targets
@@ -315,7 +315,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
             return 0
         if not self._takes_beam:
             raise ParameterError(
-                f"beam_width={beam_width!r}: {type(self).__name__} does not search its trees; "
+                f"beam_width={brief(beam_width)}: {type(self).__name__} does not search its trees; "
                 "expected None"
             )
         return integer("beam_width", beam_width, 1)

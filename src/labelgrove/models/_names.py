@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from labelgrove._errors import DataError, ParameterError
+from labelgrove._errors import DataError, ParameterError, brief
 from labelgrove._labels import LabelRegistry
 from labelgrove._targets import Targets, parse_targets
 from labelgrove._validation import check_weights
@@ -60,9 +60,9 @@ def check_names(names: object, vocabulary: object) -> None:
             "read_vocabulary returns"
         )
     if names not in (None, "met", "all"):
-        raise ParameterError(f"names={names!r}: expected None, 'met' or 'all'")
+        raise ParameterError(f"names={brief(names)}: expected None, 'met' or 'all'")
     if names is not None and vocabulary is None:
-        raise ParameterError(f"names={names!r}: expected a vocabulary with the names")
+        raise ParameterError(f"names={brief(names)}: expected a vocabulary with the names")
 
 
 def with_names(

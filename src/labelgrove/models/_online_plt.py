@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from labelgrove import _core
-from labelgrove._errors import DataError, ParameterError
+from labelgrove._errors import DataError, ParameterError, brief
 from labelgrove.models._label_tree import LabelTreeClassifier
 from labelgrove.models._online import OnlineClassifier, OnlineStart
 from labelgrove.models._plt_options import (
@@ -401,6 +401,6 @@ def _check_share(size: Any) -> None:
     is_share = isinstance(size, Real) and not isinstance(size, Integral) and 0 < float(size) <= 1
     if not (is_count or is_share):
         raise ParameterError(
-            f"warm_start_size={size!r}: expected a share above 0 up to 1, a number of examples, or "
-            "None"
+            f"warm_start_size={brief(size)}: expected a share above 0 up to 1, a number of "
+            "examples, or None"
         )

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelgrove import _core
-from labelgrove._errors import DataError, ParameterError
+from labelgrove._errors import DataError, ParameterError, brief
 from labelgrove._labels import LabelRegistry
 from labelgrove._parameters import byte_count, choice, flag, integer, number_from, real, seed_from
 from labelgrove.metrics import inverse_propensity
@@ -249,15 +249,15 @@ class BatchOptions(Options):
             p["loss"] = "log" if logistic else "squared_hinge"
         loss = choice("loss", p["loss"], LOSSES)
         if competing and loss != "log":
-            raise ParameterError(f"loss={loss!r}: with link='softmax' expected 'log' or None")
+            raise ParameterError(f"loss={brief(loss)}: with link='softmax' expected 'log' or None")
         if hinge and loss != "squared_hinge":
             raise ParameterError(
-                f"loss={loss!r}: with link={link!r} expected 'squared_hinge' or None"
+                f"loss={brief(loss)}: with link={brief(link)} expected 'squared_hinge' or None"
             )
         if solver == "adagrad" and (competing or loss != "log"):
             raise ParameterError(
-                f"solver='adagrad': expected loss='log' and no link; found loss={loss!r}, "
-                f"link={link!r}"
+                f"solver='adagrad': expected loss='log' and no link; found loss={brief(loss)}, "
+                f"link={brief(link)}"
             )
         problem = "softmax" if competing else loss
         falls = p["C"] is None and problem == "squared_hinge" and solver == "dual"
@@ -325,13 +325,13 @@ def check_class_weight(class_weight: Any) -> None:
         return
     if not isinstance(class_weight, Mapping):
         raise ParameterError(
-            f"class_weight={class_weight!r}: expected 'balanced', 'propensity', a mapping from "
-            "labels to numbers, or None"
+            f"class_weight={brief(class_weight)}: expected 'balanced', 'propensity', a mapping "
+            "from labels to numbers, or None"
         )
     for label, weight in class_weight.items():
         if not 0 < number_from(weight) < 1e6:
             raise ParameterError(
-                f"class_weight[{label!r}]={weight!r}: expected a number above 0 and below 1e6"
+                f"class_weight[{label!r}]={brief(weight)}: expected a number above 0 and below 1e6"
             )
 
 

@@ -15,7 +15,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 
-from labelgrove._errors import DataError, LearningInterrupted, NotLearnedError, ParameterError
+from labelgrove._errors import (
+    DataError,
+    LearningInterrupted,
+    NotLearnedError,
+    ParameterError,
+    brief,
+)
 from labelgrove._parameters import thread_count
 from labelgrove._validation import Rows
 from labelgrove.data import Columns
@@ -155,7 +161,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
             inner = [name for name in params if name.startswith(f"{part}__")]
             if inner and (value is None or isinstance(value, str)):
                 raise ParameterError(
-                    f"{inner[0]}: {part}={value!r} has no parameters; expected an explicit "
+                    f"{inner[0]}: {part}={brief(value)} has no parameters; expected an explicit "
                     f"{part}, as in TextClassifier({part}={given})"
                 )
         super().set_params(**params)

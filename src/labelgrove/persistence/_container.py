@@ -15,9 +15,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from labelgrove._errors import ModelFileError
+from labelgrove._errors import ModelFileError, brief
 from labelgrove.persistence._entry import CODES, DTYPES, Entry, Storable, StreamedArray, checksum
-from labelgrove.persistence._json import clip, dump_json, load_json
+from labelgrove.persistence._json import dump_json, load_json
 
 FORMAT_VERSION: Final = 2
 """The format version that this library writes, and the newest that it reads."""
@@ -137,9 +137,9 @@ def check_version(header: Mapping[str, Any]) -> None:
         raise ModelFileError('the header must name its "format" (an integer) and its "library"')
     if not 1 <= version <= FORMAT_VERSION:
         raise ModelFileError(
-            f"this file has format version {clip(version)}, written by LabelGrove {clip(library)}, "
-            f"but this LabelGrove reads format versions 1 to {FORMAT_VERSION}: open it with "
-            f"LabelGrove {clip(library)}"
+            f"this file has format version {brief(version)}, written by LabelGrove "
+            f"{brief(library)}, but this LabelGrove reads format versions 1 to "
+            f"{FORMAT_VERSION}: open it with LabelGrove {brief(library)}"
         )
     algorithm = header.get("algorithm")
     if not isinstance(algorithm, str) or not algorithm:
@@ -148,16 +148,18 @@ def check_version(header: Mapping[str, Any]) -> None:
 
 def _decode_entry(name: str, value: Any, data_size: int) -> Entry:
     """Parse one array's description, and check every number against the size of the data."""
-    place = f"array {clip(name)}"
+    place = f"array {brief(name)}"
     if not isinstance(value, dict) or value.keys() != {"dtype", "shape", "data_offsets"}:
         raise ModelFileError(f"{place}: expected dtype, shape and data_offsets, and nothing else")
     code, shape, offsets = value["dtype"], value["shape"], value["data_offsets"]
     if not isinstance(code, str) or code not in DTYPES:
-        raise ModelFileError(f"{place} has dtype {clip(code)}: expected one of {', '.join(DTYPES)}")
+        raise ModelFileError(
+            f"{place} has dtype {brief(code)}: expected one of {', '.join(DTYPES)}"
+        )
     if not _is_list_of_sizes(shape) or len(shape) not in {1, 2} or max(shape) > _MAX_SIDE:
-        raise ModelFileError(f"{place} has shape {clip(shape)}: expected one or two sizes")
+        raise ModelFileError(f"{place} has shape {brief(shape)}: expected one or two sizes")
     if not _is_list_of_sizes(offsets) or len(offsets) != 2:
-        raise ModelFileError(f"{place} has data_offsets {clip(offsets)}: expected begin and end")
+        raise ModelFileError(f"{place} has data_offsets {brief(offsets)}: expected begin and end")
     begin, end = offsets
     itemsize = DTYPES[code].itemsize
     if not begin <= end <= data_size:
@@ -167,7 +169,7 @@ def _decode_entry(name: str, value: Any, data_size: int) -> Entry:
         )
     if math.prod(shape) * itemsize != end - begin:
         raise ModelFileError(
-            f"{place} has {end - begin} bytes, but its shape {clip(shape)} of {code} needs "
+            f"{place} has {end - begin} bytes, but its shape {brief(shape)} of {code} needs "
             f"{math.prod(shape) * itemsize}"
         )
     if begin % itemsize:
@@ -187,7 +189,7 @@ def _check_cover(entries: list[Entry], data_size: int) -> None:
     for entry in entries:
         if entry.begin != reached:
             raise ModelFileError(
-                f"array {clip(entry.name)} starts at byte {entry.begin} of the data, but those "
+                f"array {brief(entry.name)} starts at byte {entry.begin} of the data, but those "
                 f"before it end at {reached}: arrays must not overlap or leave gaps"
             )
         reached = entry.end

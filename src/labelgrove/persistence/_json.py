@@ -4,20 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-import reprlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from labelgrove._errors import ModelFileError
-
-_clip = reprlib.Repr()
-_clip.maxstring = _clip.maxother = _clip.maxlong = 100
-
-
-def clip(value: Any) -> str:
-    """Return the `repr` of a value from a file, truncated to fit into a message."""
-    return _clip.repr(value)
+from labelgrove._errors import ModelFileError, brief
 
 
 @contextmanager
@@ -62,7 +53,7 @@ def load_json(text: bytes, what: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise ModelFileError(f"{what} cannot be read as JSON: {error}") from error
     if not isinstance(value, dict):
-        raise ModelFileError(f"{what} must be a JSON object, not {clip(value)}")
+        raise ModelFileError(f"{what} must be a JSON object, not {brief(value)}")
     return value
 
 
@@ -72,7 +63,7 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                raise ValueError(f"the key {clip(key)} occurs twice")
+                raise ValueError(f"the key {brief(key)} occurs twice")
             seen.add(key)
     return result
 
@@ -84,5 +75,5 @@ def _refuse_constant(name: str) -> NoReturn:
 def _finite_float(text: str) -> float:
     value = float(text)
     if math.isinf(value):
-        raise ValueError(f"the number {clip(text)} is too large")
+        raise ValueError(f"the number {brief(text)} is too large")
     return value

@@ -14,11 +14,11 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from labelgrove._errors import ModelFileError
+from labelgrove._errors import ModelFileError, brief
 from labelgrove._names import on_one_line
 from labelgrove.persistence._container import MAX_HEADER_BYTES, decode_header
 from labelgrove.persistence._entry import AnyArray, Entry, array_checksum, pieces
-from labelgrove.persistence._json import clip, naming
+from labelgrove.persistence._json import naming
 
 _LONGEST = 500
 
@@ -29,7 +29,7 @@ FAULTS = (ValueError, LookupError, TypeError, ArithmeticError)
 def fault(error: Exception) -> str:
     """Describe one of `FAULTS` in a sentence, truncated if its values are long."""
     if isinstance(error, KeyError):
-        return f"it lacks {clip(error.args[0])}"
+        return f"it lacks {brief(error.args[0])}"
     told = str(error)
     if not isinstance(error, ValueError):
         told = f"a value or size is wrong ({told})"
@@ -72,7 +72,7 @@ class StoredArrays(Mapping[str, AnyArray]):
         if name in self._unchecked:
             if array_checksum(entry, self._passing(array)) != self._sums[name]:
                 raise ModelFileError(
-                    f"{self._path}: array {clip(name)} does not match its checksum: the file is "
+                    f"{self._path}: array {brief(name)} does not match its checksum: the file is "
                     "damaged"
                 )
             self._unchecked.discard(name)

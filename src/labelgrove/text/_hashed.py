@@ -15,7 +15,7 @@ from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.preprocessing import normalize
 
-from labelgrove._errors import ParameterError
+from labelgrove._errors import ParameterError, brief
 from labelgrove._validation import Rows, check_rows
 from labelgrove.text._checked import checked_texts, each_checked_text
 from labelgrove.text._words import Span
@@ -297,9 +297,9 @@ class HashedText(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         pattern = values.get("token_pattern", _TWO_WORD_CHARACTERS)
         if pattern != _TWO_WORD_CHARACTERS and not trust_pattern:
             raise ParameterError(
-                f"token_pattern={pattern!r}: a pattern can take for ever to match, so only the "
-                "default is accepted from sources that are not trusted; expected the default, or "
-                "trust_pattern=True"
+                f"token_pattern={brief(pattern)}: a pattern can take for ever to match, so only "
+                "the default is accepted from sources that are not trusted; expected the default, "
+                "or trust_pattern=True"
             )
         if isinstance(values.get("ngram_range"), list):
             values["ngram_range"] = tuple(values["ngram_range"])
@@ -320,7 +320,7 @@ class HashedText(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             or not 1 <= lengths[0] <= lengths[1] <= _LONGEST_NGRAM
         ):
             raise ParameterError(
-                f"ngram_range={lengths!r}: expected two increasing whole numbers from 1 to "
+                f"ngram_range={brief(lengths)}: expected two increasing whole numbers from 1 to "
                 f"{_LONGEST_NGRAM}"
             )
         if not isinstance(self.lowercase, bool):
@@ -333,11 +333,11 @@ class HashedText(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             groups = re.compile(pattern).groups
         except (TypeError, re.error, RecursionError, OverflowError) as error:
             raise ParameterError(
-                f"token_pattern={pattern!r}: expected a regular expression ({error})"
+                f"token_pattern={brief(pattern)}: expected a regular expression ({error})"
             ) from None
         if groups > 1 or not isinstance(pattern, str):
             raise ParameterError(
-                f"token_pattern={pattern!r}: expected a string with at most one group"
+                f"token_pattern={brief(pattern)}: expected a string with at most one group"
             )
 
     def _vectorizer(self) -> HashingVectorizer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from labelgrove._errors import ParameterError
+from labelgrove._errors import ParameterError, brief
 from labelgrove._parameters import choice, flag, integer, real
 from labelgrove.text._embeddings import GIVEN, embedding_of
 
@@ -113,5 +113,5 @@ def _lengths(name: str, value: Any, most: int) -> tuple[int, int]:
         if found[0] <= found[1]:
             return found
     raise ParameterError(
-        f"{name}={value!r}: expected two increasing whole numbers from 1 to {most}, or (0, 0)"
+        f"{name}={brief(value)}: expected two increasing whole numbers from 1 to {most}, or (0, 0)"
     )

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelgrove import _core
-from labelgrove._errors import DataError, ParameterError
+from labelgrove._errors import DataError, ParameterError, brief
 from labelgrove._names import Names
 from labelgrove._parameters import flag, integer, number_from, real, seed_from, thread_count
 from labelgrove._validation import check_rows
@@ -246,7 +246,7 @@ def as_lambda(interpolation: float, lambda_prime: float | None) -> float:
         return real("interpolation", interpolation, 0.0, 2.0)
     odds = number_from(lambda_prime)
     if not odds >= 0:
-        raise ParameterError(f"lambda_prime={lambda_prime!r}: expected a number of at least 0")
+        raise ParameterError(f"lambda_prime={brief(lambda_prime)}: expected a number of at least 0")
     return 2.0 if math.isinf(odds) else 2.0 * (odds / (1.0 + odds))
 
 

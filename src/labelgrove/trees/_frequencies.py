@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from labelgrove._errors import ParameterError
+from labelgrove._errors import ParameterError, brief
 from labelgrove._names import Names, as_names, as_vector, place_in_list
 from labelgrove._parameters import choice, numbers, real, vector
 from labelgrove.trees._embeddings import as_indicator
@@ -159,7 +159,7 @@ def fano_frequencies(
     choice("method", method, METHODS)
     part = real("softness", softness, 0.0, 1.0)
     if method == "greedy" and part > 0:
-        raise ParameterError(f"softness={softness!r}: expected 0 with method='greedy'")
+        raise ParameterError(f"softness={brief(softness)}: expected 0 with method='greedy'")
     indicator = as_indicator(Y)
     contexts = _contexts(context_frequencies, indicator.shape[0])
     if method == "greedy":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Any, Literal, get_args
 
-from labelgrove._errors import DataError, ParameterError
+from labelgrove._errors import DataError, ParameterError, brief
 from labelgrove._names import as_names
 from labelgrove._parameters import choice
 from labelgrove.trees._frequencies import as_labels
@@ -120,7 +120,7 @@ def _chosen(order: list[Any], inner: set[Any], labels: Any) -> set[Any]:
     if isinstance(labels, str):
         if labels not in {"all", "leaves"}:
             raise ParameterError(
-                f"labels={labels!r}: expected 'all', 'leaves' or a collection of names"
+                f"labels={brief(labels)}: expected 'all', 'leaves' or a collection of names"
             )
         return {name for name in order if labels == "all" or name not in inner}
     chosen = set(as_labels(labels).tolist())

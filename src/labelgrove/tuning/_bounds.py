@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from labelgrove._errors import ParameterError
+from labelgrove._errors import ParameterError, brief
 from labelgrove._parameters import number_from, numbers
 from labelgrove.tuning._measure import check_average
 from labelgrove.tuning._pairs import FloatArray, IntArray, read_indicator
@@ -78,7 +78,7 @@ def lower_bounds(priors: npt.ArrayLike, c: float | None = None) -> FloatArray:
     if c is None:
         return nu
     if not 1 < number_from(c) < math.inf:
-        raise ParameterError(f"c={c!r}: expected a number above 1, or None")
+        raise ParameterError(f"c={brief(c)}: expected a number above 1, or None")
     return np.maximum(1 / float(c), nu)
 
 
@@ -112,7 +112,7 @@ def check_lower(lower: Any, n_labels: int) -> FloatArray:
 def check_upper(upper: Any) -> float:
     """Return the upper bound; infinity allows a threshold above every score."""
     if not number_from(upper) > 0:
-        raise ParameterError(f"upper={upper!r}: expected a positive number")
+        raise ParameterError(f"upper={brief(upper)}: expected a positive number")
     return float(upper)
 
 

@@ -6,7 +6,7 @@ from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
-from labelgrove._errors import ParameterError
+from labelgrove._errors import ParameterError, brief
 from labelgrove._parameters import choice
 from labelgrove.tuning._pairs import FloatArray, IntArray
 
@@ -41,7 +41,7 @@ def check_average(average: Any) -> Average:
 def check_zero_division(zero_division: Any) -> float:
     """Return `zero_division` as a float after checking that it is 0 or 1."""
     if zero_division not in (0, 1):
-        raise ParameterError(f"zero_division={zero_division!r}: expected 0 or 1")
+        raise ParameterError(f"zero_division={brief(zero_division)}: expected 0 or 1")
     return float(zero_division)
 
 

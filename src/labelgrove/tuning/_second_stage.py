@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelgrove import _core
-from labelgrove._errors import ParameterError
+from labelgrove._errors import ParameterError, brief
 from labelgrove._parameters import real
 from labelgrove.tuning._pairs import FloatArray
 
@@ -75,8 +75,8 @@ class SecondStage:
             return cls(real("second_stage", second_stage, 0.0, 1.0))
         if second_stage not in _TAILS:
             raise ParameterError(
-                f"second_stage={second_stage!r}: expected 'calibrate', 'head', 'tail', a number "
-                "from 0 to 1, or None"
+                f"second_stage={brief(second_stage)}: expected 'calibrate', 'head', 'tail', a "
+                "number from 0 to 1, or None"
             )
         return cls(_TAILS[second_stage])
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelgrove._cuts import least_scores
-from labelgrove._errors import DataError, NotLearnedError, ParameterError
+from labelgrove._errors import DataError, NotLearnedError, ParameterError, brief
 from labelgrove._features import FeatureNames, check_column_names
 from labelgrove._labels import LabelRegistry
 from labelgrove._targets import Targets
@@ -295,7 +295,7 @@ class Learned(Generic[OptionsT_co, EngineT_co]):
     def rename_labels(self, names: Mapping[Any, Any]) -> None:
         """Rename labels; for an indicator, new names must be existing columns."""
         if not isinstance(names, Mapping):
-            raise DataError(f"names={names!r}: expected a mapping from old to new names")
+            raise DataError(f"names={brief(names)}: expected a mapping from old to new names")
         if self.kind == "indicator":
             for name in names.values():
                 if not isinstance(name, (int, np.integer)) or not 0 <= name < self.n_columns:
@@ -317,7 +317,7 @@ class Learned(Generic[OptionsT_co, EngineT_co]):
             values = np.asarray(threshold, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise ParameterError(
-                f"threshold={threshold!r}: expected a number, or one for each class"
+                f"threshold={brief(threshold)}: expected a number, or one for each class"
             ) from error
         if np.isnan(values).any() or threshold is None:
             raise ParameterError("threshold: found NaN or None; expected numbers")
@@ -392,5 +392,5 @@ def suitable_rows(
 def as_collection(labels: Any, where: str = "labels") -> list[Any]:
     """Return labels as a list; refuse a bare string."""
     if isinstance(labels, (str, bytes)) or not isinstance(labels, Iterable):
-        raise DataError(f"{where}={labels!r}: expected a collection of labels")
+        raise DataError(f"{where}={brief(labels)}: expected a collection of labels")
     return list(labels)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, issparse
 
 from labelgrove import _core
-from labelgrove._errors import DataError, ParameterError
+from labelgrove._errors import DataError, ParameterError, brief
 from labelgrove._parameters import integer
 from labelgrove._validation import Rows
 from labelgrove.models.engine._learned import MISSING, AnyLearned, TreeEngine
@@ -220,7 +220,7 @@ def _feature_naming(learned: AnyLearned, given: FeatureNaming | None) -> Feature
     if given is not None:
         if isinstance(given, str) or not hasattr(given, "__len__"):
             raise ParameterError(
-                f"feature_names={given!r}: expected a name for each column, or names by column"
+                f"feature_names={brief(given)}: expected a name for each column, or names by column"
             )
         return given
     if learned.features is not None:

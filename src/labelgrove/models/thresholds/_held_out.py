@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import has_fit_parameter
 
-from labelgrove._errors import DataError, ParameterError
+from labelgrove._errors import DataError, ParameterError, brief
 from labelgrove._labels import LabelRegistry
 from labelgrove._targets import parse_targets
 from labelgrove._validation import check_weights, n_rows_of
@@ -112,8 +112,8 @@ class Split:
         elif isinstance(validation, Real) and 0 < float(validation) < 1:
             return cls(0, float(validation))
         raise ParameterError(
-            f"validation={validation!r}: expected a share of the rows between 0 and 1, 'cv', a "
-            "number of folds, or held-out examples (X, Y)"
+            f"validation={brief(validation)}: expected a share of the rows between 0 and 1, 'cv', "
+            "a number of folds, or held-out examples (X, Y)"
         )
 
     def fitted(

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, vstack
 
 from labelgrove._cuts import Cut
-from labelgrove._errors import DataError, ParameterError
+from labelgrove._errors import DataError, ParameterError, brief
 from labelgrove._sparse import without
 from labelgrove._targets import parse_targets
 from labelgrove._validation import n_rows_of
@@ -105,7 +105,7 @@ class HeldOutTuning:
                 raise ParameterError(f"{name}: no such option; expected {', '.join(DEFAULTS)}")
         chosen = {**DEFAULTS, **options}
         if method not in METHODS:
-            raise ParameterError(f"method={method!r}: expected one of {', '.join(METHODS)}")
+            raise ParameterError(f"method={brief(method)}: expected one of {', '.join(METHODS)}")
         least = 0.0 if chosen["c"] is None else float(lower_bounds(0.0, chosen["c"]))
         if method == "auto":
             lower = np.full(len(counts), max(least, SMALLEST))
@@ -245,7 +245,7 @@ def _method(
         return partial(tune_auto, average=chosen["average"], frequencies=counts, **goal, **within)
     if any(value is not None for value in goal.values()):
         raise ParameterError(
-            f"labels_per_row and least_recall require method='auto'; found method={method!r}"
+            f"labels_per_row and least_recall require method='auto'; found method={brief(method)}"
         )
     if method == "sto":
         STO(n_labels, **choice, **within)
@@ -262,6 +262,6 @@ def _method(
     a, b = chosen["a"], chosen["b"]
     for name, value in (("a", 0.0 if a is None else a), ("b", b)):
         if isinstance(value, bool) or not isinstance(value, Real):
-            raise ParameterError(f"{name}={value!r}: expected a number")
+            raise ParameterError(f"{name}={brief(value)}: expected a number")
     OFO(n_labels, a=0.0 if a is None else a, b=b, **within)  # checks b, even if a is None
     return partial(tune_ofo, a=a, b=b, **within)
