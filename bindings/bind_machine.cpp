@@ -1,12 +1,14 @@
 #include <nanobind/nanobind.h>
 
+#include <algorithm>
+
+#include "arrays.hpp"
+#include "labelgrove/elementary.hpp"
 #include "labelgrove/hash.hpp"
 #include "labelgrove/kernels.hpp"
 #include "register.hpp"
 
 namespace labelgrove::bindings {
-
-namespace nb = nanobind;
 
 namespace {
 
@@ -17,6 +19,13 @@ constexpr const char* kCompiler = "GCC " __VERSION__;
 #else
 constexpr const char* kCompiler = "unknown";
 #endif
+
+template <double (*function)(double)>
+nb::ndarray<double, nb::numpy> each(const In<double>& numbers) {
+  auto found = make_array<double>({numbers.size()});
+  std::ranges::transform(view(numbers), found.data(), function);
+  return found;
+}
 
 }  // namespace
 
@@ -46,6 +55,9 @@ void register_machine(nb::module_& module) {
       },
       nb::arg("seed"), nb::arg("stream"), nb::arg("counter"), nb::arg("sub") = 0,
       "The hash behind every random choice; the streams are numbered as in core/include/labelgrove/hash.hpp.");
+  module.def("exp", &each<fixed_exp>, nb::arg("numbers").noconvert(),
+             "Exponentials with the same bits on every machine; see core/include/labelgrove/elementary.hpp.");
+  module.def("log", &each<fixed_log>, nb::arg("numbers").noconvert(), "Logarithms, likewise.");
 }
 
 }  // namespace labelgrove::bindings

@@ -16,6 +16,7 @@ NB_MODULE(_core, module) {
   labelgrove::bindings::register_embedding_plt(module);
   labelgrove::bindings::register_rows(module);
   labelgrove::bindings::register_label_sums(module);
+  labelgrove::bindings::register_reranking(module);
   labelgrove::bindings::register_score_calibration(module);
   labelgrove::bindings::register_text(module);
   labelgrove::bindings::register_trees(module);

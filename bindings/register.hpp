@@ -16,6 +16,7 @@ void register_embedding_plt(nanobind::module_& module);
 void register_enumerations(nanobind::module_& module);
 void register_rows(nanobind::module_& module);
 void register_label_sums(nanobind::module_& module);
+void register_reranking(nanobind::module_& module);
 void register_score_calibration(nanobind::module_& module);
 void register_text(nanobind::module_& module);
 void register_trees(nanobind::module_& module);

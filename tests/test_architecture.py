@@ -42,7 +42,16 @@ MAY_IMPORT = {
 }
 
 #: Packages that may import the compiled core.
-RUN_THE_CORE = {"distributed", "models", "text", "trees", "tuning", "_validation", "_versions"}
+RUN_THE_CORE = {
+    "distributed",
+    "models",
+    "text",
+    "trees",
+    "tuning",
+    "_elementary",
+    "_validation",
+    "_versions",
+}
 
 #: Headers that the core may not include: Python, files, streams, printing.
 FORBIDDEN = re.compile(

@@ -109,6 +109,43 @@ def test_every_model_is_the_same_bytes_with_all_kernels() -> None:
         assert other.stdout.splitlines() == one.stdout.splitlines()
 
 
+def test_what_numpy_rounds_by_processor_reaches_no_model(tmp_path: Path) -> None:
+    script = """
+        import sys, zlib
+        from pathlib import Path
+        import numpy as np
+        from labelgrove import *
+        from labelgrove.metrics import inverse_propensity
+        from labelgrove.text import HashedText
+        path = Path(sys.argv[1])
+        rng = np.random.default_rng(0)
+        X, y = rng.random((1200, 40)) * (rng.random((1200, 40)) < 0.3), rng.integers(0, 30, 1200)
+        Y = [{label, label // 4} for label in y.tolist()]
+        texts = [" ".join(f"word{j}" for j in np.flatnonzero(row > 0.5)) for row in X] * 2
+        for model, given, labels in [
+            (OnlinePLTClassifier(second_stage="tail"), X, Y),
+            (PLTClassifier(second_stage=0.5), X, Y),
+            (PLTClassifier(class_weight="propensity"), X, Y),
+            (PLTClassifier(arity=4, max_leaf_size=8), X.astype(np.float32), Y),
+            (FastXMLClassifier(n_estimators=2, gain="propensity"), X, Y),
+            (OnlinePLTClassifier(), X, y),
+            (TextClassifier(text=HashedText()), texts, Y * 2),
+        ]:
+            model.fit(given, labels)
+            if labels is Y:
+                model.tune_thresholds(X, Y, labels_per_row=1.5)
+            model.save(path)
+            print(model, zlib.crc32(path.read_bytes()), zlib.crc32(model.predict_proba(given).data))
+        print(inverse_propensity(range(3000), n_examples=4000).tobytes().hex())
+    """
+    found = np.show_config("dicts")["SIMD Extensions"].get("found", [])
+    other = {"NPY_DISABLE_CPU_FEATURES": " ".join(found), "OPENBLAS_CORETYPE": "Nehalem"}
+    path = str(tmp_path / "model.lg")
+    one, another = (python(script, path, **environment) for environment in ({}, other))
+    assert (one.returncode, one.stderr) == (0, "")
+    assert another.stdout.splitlines() == one.stdout.splitlines()
+
+
 def test_kernels_that_do_not_run_here_are_an_error_at_import() -> None:
     for wanted in ("AVX2", "sse2"):
         assert kernels_with(wanted) == (

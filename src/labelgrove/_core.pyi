@@ -532,6 +532,33 @@ class LabelSums:
     @property
     def bytes(self) -> int: ...
 
+class Reranking:
+    """
+    The re-ranking of a second stage; see core/include/labelgrove/reranking.hpp.
+    """
+
+    def __init__(self) -> None: ...
+
+    @staticmethod
+    def load(numbers: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Reranking: ...
+
+    def save(self) -> NDArray[numpy.float64]:
+        """The complete state: gain, weights and the precision matrix."""
+
+    @property
+    def gain(self) -> NDArray[numpy.float64]:
+        """The sum of what its ranking would have gained, and the sum of squares."""
+
+    @property
+    def weights(self) -> NDArray[numpy.float64]: ...
+
+    def learn(self, probabilities: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], cosines: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], worth: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], right: Annotated[NDArray[numpy.bool_], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+        """
+        Learn from the labels of examples, best first; return their log-odds from before.
+        """
+
+    def logits(self, probabilities: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], cosines: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]: ...
+
 class ScoreCalibration:
     """
     How often labels of a given score are right; see core/include/labelgrove/score_calibration.hpp.
@@ -625,3 +652,11 @@ def draw(seed: int, stream: int, counter: int, sub: int = 0) -> int:
     """
     The hash behind every random choice; the streams are numbered as in core/include/labelgrove/hash.hpp.
     """
+
+def exp(numbers: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+    """
+    Exponentials with the same bits on every machine; see core/include/labelgrove/elementary.hpp.
+    """
+
+def log(numbers: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+    """Logarithms, likewise."""

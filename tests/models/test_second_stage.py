@@ -112,7 +112,7 @@ def test_the_best_labels_are_ranked_as_the_twin_ranks_them(
     clf = request.getfixturevalue(kind)
     (X, Y), rows = near_centroids(), near_centroids(1, 12)[0]
     staged, twin = stage_of(clf), naive.SecondStage(float(stage_of(clf).stage.tail or 0))
-    twin.weights = staged.stage.weights.tolist()
+    twin.weights = staged.stage.reranking.weights.tolist()
     for its, ours in (
         (twin.first, staged.stage.first),
         (twin.second, staged.stage.second),

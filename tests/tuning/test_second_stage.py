@@ -57,8 +57,8 @@ def test_it_learns_what_its_twin_learns(seed: int, tail: float, told: float) -> 
         else:
             for calibration in (twin.first, twin.second):
                 calibration.add([], [], keep)
-    np.testing.assert_allclose(stage.weights, twin.weights, rtol=1e-9)
-    np.testing.assert_allclose(stage.gain, twin.gain, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(stage.reranking.weights, twin.weights, rtol=1e-9)
+    np.testing.assert_allclose(stage.reranking.gain, twin.gain, rtol=1e-9, atol=1e-12)
     assert stage.reranks == twin.reranks()
     fall, curve = twin.first.fall(), twin.first.curve()
     assert stage.first.curve()[0] == fall
@@ -100,16 +100,18 @@ def test_it_ranks_only_where_that_has_been_seen_to_gain(told: float, expected: b
 
 def test_an_input_that_never_tells_anything_does_no_harm() -> None:
     stage = SecondStage(0.0)
-    stage.precision *= 0.0  # what forgetting the prior for ever comes to
+    numbers = stage.reranking.save()
+    numbers[5:] *= 1e-9  # what forgetting the prior for ever comes to
+    stage.reranking = _core.Reranking.load(numbers)
     p, near, q, right, keeps = together(shown(3, 20, 0.0))
     stage.observe(p, 0 * near, q, right, keeps)
-    assert np.isfinite(stage.weights).all() and stage.weights[2] == 0
+    assert np.isfinite(stage.reranking.weights).all() and stage.reranking.weights[2] == 0
 
 
 def test_to_calibrate_is_not_to_rank() -> None:
     stage = SecondStage(None)
     stage.observe(*together(shown(3, 300, 6.0)))
-    assert not stage.reranks and stage.weights.tolist() == [1.0, 0.0, 0.0]
+    assert not stage.reranks and stage.reranking.weights.tolist() == [1.0, 0.0, 0.0]
 
 
 def test_a_calibration_rises_from_0_to_1_and_tells_how_many_are_right() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, issparse
 
+from labelgrove._elementary import log, power
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._parameters import finite, integer, numbers
 from labelgrove.metrics._inputs import MISSING, label_counts, top_columns
@@ -74,8 +75,8 @@ def inverse_propensity(
         raise DataError(
             f"labels: label {counts.argmax()} occurs {counts.max()} times in {n} examples"
         )
-    C = (np.log(n) - 1.0) * (B + 1.0) ** A
-    return np.asarray(1.0 + C * (counts + B) ** -A, dtype=np.float64)
+    C = (log(n) - 1.0) * power(B + 1.0, A)
+    return np.asarray(1.0 + C * power(counts + B, -A), dtype=np.float64)
 
 
 @dataclass(frozen=True)

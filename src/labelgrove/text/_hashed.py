@@ -15,6 +15,7 @@ from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.preprocessing import normalize
 
+from labelgrove._elementary import log
 from labelgrove._errors import ParameterError, brief
 from labelgrove._validation import Rows, check_rows
 from labelgrove.text._checked import checked_texts, each_checked_text
@@ -137,7 +138,7 @@ class HashedText(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         if first is None:  # scikit-learn's vectoriser insists on a row
             return csr_array((0, self.n_features), dtype=np.float32)
         counts = csr_array(self._vectorizer().transform(chain((first,), rows)))
-        counts.data = 1.0 + np.log(counts.data)
+        counts.data = 1.0 + log(counts.data)
         scaled = normalize(counts, norm="l2", copy=False)
         return csr_array(scaled, dtype=np.float32)
 

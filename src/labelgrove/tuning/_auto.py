@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from labelgrove._elementary import exp, geometric, log
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._parameters import real
 from labelgrove.tuning._borrowing import INDEX, Bands, Counts, Curves, IndexArray, Setting
@@ -34,7 +35,7 @@ SMALLEST = 1e-4
 """A hard lower limit on thresholds: the paper's smallest candidate."""
 
 _CANDIDATES = 40
-_AROUND = 2.0 ** (np.arange(-8, 9) / 4)
+_AROUND = geometric(0.25, 4.0, 17)
 """Multiples of the number of predictions that meets a constraint: up to a factor of four."""
 
 _TOGETHER = 4096
@@ -42,7 +43,7 @@ _TOGETHER = 4096
 
 _STRENGTHS = (4.0, 16.0, 64.0, 256.0, math.inf)
 _WEIGHTS = (0.0, 0.25, 1.0, 4.0, 16.0)
-_PRICES = tuple(np.geomspace(0.01, 0.9, 24).tolist())
+_PRICES = tuple(geometric(0.01, 0.9, 24).tolist())
 _AS_MANY = 0.05
 """Numbers of labels whose logarithms differ by less than this count as equal."""
 
@@ -186,7 +187,7 @@ class Goal:
             raise DataError(
                 f"least_recall={self.least_recall:g}: the recall is only {found.recall:.3g} {even}"
             )
-        fewest = 0.0 if self.labels_per_row is None else self.labels_per_row * math.exp(-_AS_MANY)
+        fewest = 0.0 if self.labels_per_row is None else self.labels_per_row * float(exp(-_AS_MANY))
         if found.labels < fewest:
             raise DataError(
                 f"labels_per_row={self.labels_per_row:g}: there are only {found.labels:.3g} labels "
@@ -202,7 +203,7 @@ class Goal:
     def value(self, found: SetFigures) -> tuple[float, ...]:
         """Return the values to maximise, in lexicographic order."""
         if self.labels_per_row is not None:
-            off = abs(math.log(max(found.labels, 1e-9) / self.labels_per_row))
+            off = abs(float(log(max(found.labels, 1e-9) / self.labels_per_row)))
             return -(off // _AS_MANY), found.micro
         if self.least_recall is not None:
             reached = found.recall >= self.least_recall
@@ -303,7 +304,7 @@ def _candidates(lower: float, upper: float) -> FloatArray:
     greatest = min(check_upper(upper), 1.0)
     least = real("lower", lower, 0.0, math.inf)
     least = min(max(least, SMALLEST), greatest)
-    found = np.unique(np.geomspace(least, greatest, _CANDIDATES))
+    found = np.unique(geometric(least, greatest, _CANDIDATES))
     found[-1] = greatest
     return np.append(found, as_default(upper)) if upper > 1 else found
 

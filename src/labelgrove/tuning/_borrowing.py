@@ -20,7 +20,7 @@ INDEX = np.int8
 
 IndexArray = npt.NDArray[np.int8]
 
-_RATIO = 4.0
+_RATIO_BITS = 2  # a band's frequencies differ by less than this power of two
 _FEWEST_POSITIVES = 20
 
 
@@ -72,7 +72,7 @@ class Bands:
             raise ParameterError(
                 f"frequencies: expected {len(positives)} numbers of 0 or more, one per label"
             )
-        power = np.floor(np.log(np.maximum(known, 1)) / np.log(_RATIO)).astype(np.int64)
+        power = (np.frexp(np.maximum(known, 1))[1] - 1) // _RATIO_BITS
         band, held = 0, 0.0
         bands = np.zeros(int(power.max(initial=0)) + 1, np.int64)
         for i, count in enumerate(np.bincount(power, weights=positives)):

@@ -21,24 +21,11 @@ _TAILS = {"calibrate": None, "head": 0.0, "tail": 1.0}
 CANDIDATES = 10
 """Number of the first stage's labels that are re-ranked, and whose places are distinguished."""
 
-PLACES = (1, 3, 5)
-"""The k of the P@k whose mean is to improve."""
-
 _MEMORY = 4096.0
 """Number of examples after which the weight of an example falls to 1/e."""
 
-_KEEP = 1 - 1 / _MEMORY
-
 _SURE = 2.0
 """Number of standard errors by which the ranking must have improved."""
-
-_PRIOR = 1.0
-"""Prior precision of every weight."""
-
-_INPUTS = 3
-
-_MOST = 8.0
-"""Limit on the log-odds that the regression sees."""
 
 
 class SecondStage:
@@ -59,12 +46,10 @@ class SecondStage:
 
     def __init__(self, tail: float | None) -> None:
         self.tail = tail
-        self.weights = np.array([1.0, 0.0, 0.0])
-        self.precision = _PRIOR * np.eye(_INPUTS)
+        self.reranking = _core.Reranking()
         self.first = _core.ScoreCalibration(CANDIDATES)
         self.second = _core.ScoreCalibration(1)
         self.examples = 0
-        self.gain = np.zeros(2)  # gain of the ranking: sum and sum of squares
 
     @classmethod
     def of(cls, second_stage: Any) -> Self | None:
@@ -83,17 +68,18 @@ class SecondStage:
     @property
     def reranks(self) -> bool:
         """Whether re-ranking has improved the measure by more than two standard errors."""
-        return self.tail is not None and bool(self.gain[0] > _SURE * np.sqrt(self.gain[1]))
+        gain, squares = self.reranking.gain
+        return self.tail is not None and bool(gain > _SURE * np.sqrt(squares))
 
     def report(self) -> dict[str, Any]:
         """Return the number of examples seen and the mean gain of the ranking."""
         n = -_MEMORY * np.expm1(self.examples * np.log1p(-1 / _MEMORY))  # sum of their weights
-        gain, error = self.gain[0] / max(n, 1.0), np.sqrt(self.gain[1]) / max(n, 1.0)
+        gain, squares = self.reranking.gain
         return {
             "tail": self.tail,
             "examples": self.examples,
-            "gain": float(gain),
-            "error": float(error),
+            "gain": float(gain / max(n, 1.0)),
+            "error": float(np.sqrt(squares) / max(n, 1.0)),
             "reranks": self.reranks,
         }
 
@@ -124,33 +110,9 @@ class SecondStage:
         self.first.add(_log_odds(probabilities), right.reshape(-1), keeps)
         if self.tail is None:
             return
-        inputs = self._inputs(probabilities, cosines.astype(np.float64))
-        merit = self.merit(inverse_propensity)
-        logits = np.full(probabilities.shape, np.nan)
-        for i, place in enumerate(~np.isnan(probabilities)):
-            if place.any():
-                logits[i, place] = self._learn(
-                    inputs[:, i, place], merit[i, place], right[i, place]
-                )
+        given = probabilities, cosines.astype(np.float64), self.merit(inverse_propensity), right
+        logits = self.reranking.learn(*map(np.ascontiguousarray, given))
         self.second.add(logits, right.reshape(-1), keeps)
-
-    def _learn(
-        self, inputs: FloatArray, merit: FloatArray, right: npt.NDArray[np.bool_]
-    ) -> FloatArray:
-        """Judge the ranking of one example, then learn from it; return its log-odds from before."""
-        logits = self._logits(inputs)
-        found = _sigmoid(logits)
-        order = np.argsort(-found * merit, kind="stable")
-        worth = right * merit
-        places = _worth_of_places(len(right))
-        gain = float(((worth[order] - worth) * places).sum())
-        self.gain = _KEEP * self.gain + [gain, gain * gain]
-        self.precision = _KEEP * self.precision + (1 - _KEEP) * _PRIOR * np.eye(_INPUTS)
-        steep = found * (1 - found)
-        half = np.sqrt(steep) * inputs
-        self.precision += half @ half.T
-        self.weights = self.weights + np.linalg.solve(self.precision, inputs @ (right - found))
-        return logits
 
     def calibrated(
         self,
@@ -187,30 +149,19 @@ class SecondStage:
         self, probabilities: npt.NDArray[np.float32], cosines: npt.NDArray[np.float32]
     ) -> FloatArray:
         """Return new probabilities of the best labels; arrays (n, k), NaN where there is none."""
-        inputs = self._inputs(probabilities, cosines.astype(np.float64))
-        logits = self._logits(inputs).reshape(-1)
+        given = probabilities.reshape(-1), cosines.reshape(-1).astype(np.float64)
+        logits = self.reranking.logits(*given)
         found: FloatArray = self.second.apply(
             logits, np.zeros(len(logits), np.int64), np.empty((1, 0))
         )
         return found.reshape(probabilities.shape)
-
-    def _inputs(self, probabilities: npt.NDArray[np.float32], cosines: FloatArray) -> FloatArray:
-        logits = np.clip(_log_odds(probabilities), -_MOST, _MOST)
-        return np.stack([logits, np.ones_like(logits), cosines])
-
-    def _logits(self, inputs: FloatArray) -> FloatArray:
-        # Not a matrix product: a label's score must not depend on its neighbours.
-        a, b, c = self.weights.tolist()
-        return np.asarray(a * inputs[0] + b + c * inputs[2])  # inputs[1] is 1
 
     def to_array(self) -> FloatArray:
         """Return the complete state as an array."""
         return np.concatenate(
             [
                 [np.nan if self.tail is None else self.tail, self.examples],
-                self.gain,
-                self.weights,
-                self.precision.ravel(),
+                self.reranking.save(),
                 self.first.save(),
                 self.second.save(),
             ]
@@ -226,8 +177,8 @@ class SecondStage:
             If the array violates an invariant.
         """
         stage = cls(None)
-        sizes = [1, 1, 2, _INPUTS, _INPUTS**2]
-        sizes += [len(one.save()) for one in (stage.first, stage.second)]
+        learnt = stage.reranking, stage.first, stage.second
+        sizes = [1, 1, *(len(one.save()) for one in learnt)]
         if kept.dtype != np.float64 or kept.shape != (sum(sizes),):
             raise ValueError("a second stage has too many or too few numbers, or the wrong type")
         parts = np.split(np.array(kept), np.cumsum(sizes)[:-1])
@@ -236,31 +187,14 @@ class SecondStage:
         tail, examples = float(parts[0][0]), float(parts[1][0])
         if not (np.isnan(tail) or 0 <= tail <= 1) or examples != int(examples) or examples < 0:
             raise ValueError("a second stage has an invalid tail or number of examples")
-        precision = parts[4].reshape(_INPUTS, _INPUTS)
         stage.tail = None if np.isnan(tail) else tail
-        stage.examples, stage.precision = int(examples), precision
-        stage.gain, stage.weights = parts[2], parts[3]
+        stage.examples = int(examples)
         try:
-            stage.first, stage.second = (_core.ScoreCalibration.load(part) for part in parts[5:])
+            stage.reranking = _core.Reranking.load(parts[2])
+            stage.first, stage.second = (_core.ScoreCalibration.load(part) for part in parts[3:])
         except ValueError as error:
             raise ValueError(f"a second stage is damaged: {error}") from None
-        definite = (np.linalg.eigvalsh(precision) > 0).all() and (precision == precision.T).all()
-        if stage.gain[1] < 0 or not definite:
-            raise ValueError("a second stage has an invalid gain or precision matrix")
         return stage
-
-
-def _worth_of_places(k: int) -> FloatArray:
-    """Return the weight of a hit at each place, in the mean of the P@k."""
-    places = np.zeros(k)
-    for most in PLACES:
-        places[:most] += 1 / (most * len(PLACES))
-    return places
-
-
-def _sigmoid(logits: FloatArray) -> FloatArray:
-    with np.errstate(over="ignore"):
-        return np.asarray(1.0 / (1.0 + np.exp(-logits)))
 
 
 def _log_odds(probabilities: npt.NDArray[np.float32]) -> FloatArray:

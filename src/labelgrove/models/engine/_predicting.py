@@ -149,7 +149,8 @@ def all_estimates(
     if labels is not None:
         return dense, stats
     if power > 0:
-        dense = (dense / np.maximum(1 - dense, _LEAST_DOUBT)) ** power
+        odds = dense / np.maximum(1 - dense, _LEAST_DOUBT)
+        dense = odds if power == 1 else odds * np.sqrt(odds)
     totals = dense.sum(axis=1, keepdims=True)
     even = np.full_like(dense, 1 / max(n_classes, 1))
     return np.divide(dense, totals, out=even, where=totals > 0), stats

@@ -34,7 +34,7 @@ class Options(ABC):
 
     @property
     def odds(self) -> float:
-        """Power of a class's odds in proportion to which it is the only right one.
+        """Power, 1 or 1.5, of a class's odds in proportion to which it is the only right one.
 
         0 if the probabilities of all labels sum to 1 anyway; see docs/decisions/calibration.md.
         """
