@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -11,8 +12,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import joblib
+import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 
 import labelgrove
 from cluster.kit import in_memory, some_rows, written, written_texts
@@ -24,7 +28,10 @@ pytestmark = pytest.mark.slow  # processes that import everything
 
 
 class Cluster:
-    """A scheduler and workers as users start them, each a process without a nanny."""
+    """A scheduler and workers as users start them, each a process without a nanny.
+
+    The scheduler gives up on a task as soon as one worker has died with it.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.file = folder / "scheduler.json"
@@ -37,7 +44,11 @@ class Cluster:
         command = [sys.executable, "-m", f"distributed.cli.dask_{words[0]}", *words[1:]]
         common = ["--scheduler-file", str(self.file), "--no-dashboard"]
         process = subprocess.Popen(
-            command + common, cwd=self.folder, stdout=self.log, stderr=self.log
+            command + common,
+            cwd=self.folder,
+            env={**os.environ, "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0"},
+            stdout=self.log,
+            stderr=self.log,
         )
         self.processes.append(process)
         return process
@@ -79,10 +90,10 @@ def test_workers_may_be_killed_and_come_late(cluster: Cluster, client: Any, tmp_
     dataset = written_texts(tmp_path / "data", 200)
     assert dataset.text is not None
     expected = in_memory(clone(model), dataset, tmp_path / "memory.lg")
-    to_kill = cluster.processes[-1:]
+    to_kill = cluster.processes[1:]  # both workers, one after the other
 
     def kill_one_and_start_one(share: float) -> None:
-        if share > 0.5 and to_kill:
+        if to_kill and share > 0.8 - 0.2 * len(to_kill):
             to_kill.pop().kill()
             cluster.start_worker()
 
@@ -111,6 +122,25 @@ def test_what_fails_on_a_worker_is_raised_here(client: Any, tmp_path: Path) -> N
     with pytest.raises(DataError, match="is damaged"):
         distributed.fit(PLTClassifier(), tmp_path / "rows", tmp_path / "model.lg", executor=client)
     assert not (tmp_path / "model.lg").exists()
+
+
+@pytest.mark.usefixtures("client")
+def test_searches_for_parameters_run_on_workers() -> None:
+    here = os.getpid()
+
+    def score(model: Any, X: Any, y: Any) -> float:
+        assert os.getpid() != here
+        return float(model.score(X, y))
+
+    random = np.random.default_rng(0)
+    y = random.integers(0, 5, 200)
+    X = np.eye(5)[y] + random.random((200, 5))
+    grid = {"C": [0.1, 1.0]}
+    with joblib.parallel_config(backend="dask"):
+        search = GridSearchCV(PLTClassifier(), grid, scoring=score, error_score="raise").fit(X, y)
+    local = GridSearchCV(PLTClassifier(), grid).fit(X, y)
+    name = "mean_test_score"
+    assert search.cv_results_[name].tolist() == local.cv_results_[name].tolist()
 
 
 def test_what_is_no_address_is_named() -> None:
