@@ -74,6 +74,28 @@ def _change(before: float, after: float) -> str:
     return f"{100 * (after / before - 1):+.0f} %".replace("-", "−")
 
 
+def one_versus_rest(found: Results) -> str:
+    """The default tree next to one classifier for each label."""
+    header = ["data", "labels", "tree P@1/3/5", "one-versus-rest P@1/3/5"]
+    header += ["learning s", "prediction µs", "model MB"]
+    rows: list[list[object]] = []
+    for result in found:
+        tree, flat = result["rows"]
+        rows.append(
+            [
+                result["subject"],
+                f"{tree['labels']:,}",
+                precision(tree["precision"]),
+                precision(flat["precision"]),
+                *(
+                    "; ".join(f"{one[key]:.{digits}f}" for one in (tree, flat))
+                    for key, digits in (("learning_cpu", 2), ("predicting_us", 0), ("mb", 1))
+                ),
+            ]
+        )
+    return table(header, rows)
+
+
 def warm_start(found: Results) -> str:
     """P@1 of Tables 7 and 8 of the paper: a row for each variant, a column for each data set."""
     figures = [

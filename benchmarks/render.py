@@ -46,6 +46,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "batch": _batch_tables.batch,
     "schedule": _tables.schedule,
     "calibration": _calibration.calibration,
+    "one_versus_rest": _tree_tables.one_versus_rest,
     "knob": _tree_tables.knob,
     "warm_start": _tree_tables.warm_start,
     "multiclass": _multiclass_tables.multiclass,
