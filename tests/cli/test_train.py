@@ -340,6 +340,23 @@ def test_what_a_race_chooses_fits_the_other_options(
     assert "expected --algorithm plt" in run(*words, "--memory", "1GB", status=1).stderr
 
 
+@pytest.mark.parametrize(
+    ("labels", "joined"),
+    [
+        ([f"{a}, {b}" for a in "abcde" for b in "abcde"], True),  # a few tags in every combination
+        ([f"{a}, {b}" for a in "abcde" for b in "fghij"], False),  # names, or paths in a hierarchy
+        ([*"abcdefg", "a, b"], False),
+    ],
+)
+def test_labels_that_recur_may_look_like_several_too(
+    run: Any, tmp_path: Path, labels: list[str], joined: bool
+) -> None:
+    rows = "".join(f'some text,"{label}"\n' for label in labels * 3)
+    (tmp_path / "t.csv").write_text("text,label\n" + rows)
+    warned = run("train", tmp_path / "t.csv", "-o", tmp_path / "m.lg").stderr
+    assert ("--label-separator ','" in warned) == joined
+
+
 def test_labels_that_look_like_several_are_pointed_out(run: Any, tmp_path: Path) -> None:
     rows = "".join(f"some text {i},a{i}|b{i % 7}\n" for i in range(30))
     (tmp_path / "t.csv").write_text("text,label\n" + rows)

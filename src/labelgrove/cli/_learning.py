@@ -404,18 +404,27 @@ def report_learning(
 
 
 def _warn_of_joined_labels(learning: Learning) -> None:
-    """Warn if few labels occur twice and most look like several labels in one."""
-    labels = learning.model.classes_
-    if 2 * len(labels) <= learning.examples or labels.dtype.kind != "O":
+    """Warn if most labels look like several labels in one."""
+    labels: list[Any] = learning.model.classes_.tolist()
+    if isinstance(labels[0], int):
         return
+    few_repeat = 2 * len(labels) > learning.examples
     for separator in (",", "|", ";"):
-        joined = [label for label in labels.tolist() if separator in label]
-        if 2 * len(joined) > len(labels):
+        joined = [label for label in labels if separator in label]
+        if 2 * len(joined) > len(labels) and (few_repeat or _are_combined(labels, separator)):
             say_warning(
-                f"most labels hold {separator!r} and few occur twice, such as {joined[0]!r:.80}; "
-                f"if these are several labels, give --label-separator {separator!r}"
+                f"most labels hold {separator!r}, such as {joined[0]!r:.80}; if these are several "
+                f"labels, give --label-separator {separator!r}"
             )
             return
+
+
+def _are_combined(labels: list[str], separator: str) -> bool:
+    """Whether most later parts of labels also begin one, unlike the parts of a name or a path."""
+    parts = [[part.strip() for part in label.split(separator)] for label in labels]
+    first = {names[0] for names in parts}
+    later = {name for names in parts for name in names[1:]}
+    return 2 * len(first & later) > len(later)
 
 
 def _warn_of_other_names(learning: Learning) -> None:
