@@ -62,7 +62,7 @@ def test_rarer_labels_weigh_more() -> None:
         ([1, -2], {"n_examples": 9}, DataError, "label 1 has the negative count -2"),
         ([1, 12], {"n_examples": 9}, DataError, "label 1 occurs 12 times in 9 examples"),
         ([1.5, 2], {"n_examples": 9}, DataError, "one-dimensional array of counts"),
-        ([[1], [1, 2]], {"n_examples": 9}, DataError, "one-dimensional array of counts"),
+        ([["a"], ["b", "c"]], {}, DataError, "expected a 0/1 SciPy sparse matrix"),
     ],
 )
 def test_bad_input_is_named(

@@ -184,6 +184,8 @@ GOOD_Y = csr_array([[1, 0, 1], [0, 1, 0]])
         (GOOD_Y, csr_array([[0, 0, 1], [0, np.inf, 0]]), "prediction, row 1, column 1: inf"),
         (GOOD_Y, csr_array([[0, 0, 1j], [0, 1, 0]]), "prediction holds values of type complex128"),
         (GOOD_Y, [[0.5, 0.1], [0.2, 0.1]], "type float64: expected integer label ids"),
+        ([["a"], ["b", "c"]], [[0], [1]], "of lists of labels, MultiLabelBinarizer("),
+        (GOOD_Y, [["a"], ["b"]], "such as predict_proba(X, top_k=k)"),
         (GOOD_Y, [0, 1], "prediction is an array of shape (2,)"),
         (GOOD_Y, [[0], [1, 2]], "prediction: rows of different lengths"),
         (GOOD_Y, [[0]], "prediction has 1 rows: expected 2"),

@@ -18,7 +18,7 @@ IntArray = npt.NDArray[np.int64]
 MISSING = -1
 """The id that fills a ranking where a row has no further prediction."""
 
-NO_COUNTS = "labels: expected a sparse matrix or a one-dimensional array of counts"
+NO_COUNTS = "labels: expected a 0/1 SciPy sparse matrix or a one-dimensional array of counts"
 """The message for labels that are neither 0/1 nor counts."""
 
 
@@ -49,7 +49,9 @@ def _require_sparse(matrix: Any, name: str) -> None:
     if not issparse(matrix):
         raise DataError(
             f"{name} is a {type(matrix).__name__}: expected a SciPy sparse matrix of shape "
-            "(n_rows, n_labels), such as scipy.sparse.csr_array(your_array)"
+            "(n_rows, n_labels), such as scipy.sparse.csr_array(your_array) or, of lists of "
+            "labels, MultiLabelBinarizer(classes=clf.classes_, sparse_output=True)"
+            ".fit_transform(your_lists)"
         )
     if matrix.ndim != 2:
         raise DataError(f"{name} has {matrix.ndim} dimension(s): expected (n_rows, n_labels)")
@@ -193,7 +195,8 @@ def _check_ranking(prediction: Any, shape: tuple[int, int], k: int | None, name:
     if ids.ndim != 2 or ids.dtype.kind not in "iu":
         raise DataError(
             f"{name} is an array of shape {ids.shape} and type {ids.dtype}: expected integer "
-            "label ids of shape (n_rows, k), or scores as a SciPy sparse matrix"
+            "label ids of shape (n_rows, k), or scores as a SciPy sparse matrix, such as "
+            "predict_proba(X, top_k=k)"
         )
     if ids.shape[0] != shape[0]:
         raise DataError(f"{name} has {ids.shape[0]} rows: expected {shape[0]}, as Y_true has")
