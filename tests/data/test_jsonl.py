@@ -98,7 +98,7 @@ MALFORMED = [
     ('{"labels": ["x"]}', "there is no 'text' (and no 'title') among 'labels'"),
     ('{"text": null, "title": null, "labels": []}', "'title' is null; expected a string"),
     ('{"text": 3, "labels": ["x"]}', "'text' is a number; expected a string"),
-    ('{"text": null, "labels": ["x"]}', "'text' is null; expected a string"),
+    ('{"text": null, "labels": ["x"]}', "is null; expected a string, which may be empty"),
     ('{"title": ["a"], "text": "a", "labels": ["x"]}', "'title' is an array; expected a string"),
     ('{"text": "a", "labels": true}', "'labels' is true or false; expected an array"),
     ('{"text": "a", "labels": 0.5}', "'labels' is 0.5, a decimal; expected an array"),

@@ -83,7 +83,7 @@ def test_empty_and_compressed_emptiness(read, kind: str) -> None:
 @pytest.mark.parametrize(
     ("content", "found"),
     [
-        (b"PK\x03\x04" + bytes(9), "a zip archive"),
+        (b"PK\x03\x04" + bytes(9), "a zip archive, such as an Excel workbook"),
         ('{"text": "a", "labels": ["b"]}'.encode("utf-16"), "UTF-16"),
         ('{"text": "a", "labels": ["b"]}'.encode("utf-32"), "UTF-32"),
         (b"\0\0\xfe\xff" + '{"text": "a", "labels": ["b"]}'.encode("utf-32-be"), "UTF-32"),

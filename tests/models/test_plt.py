@@ -157,6 +157,8 @@ def test_only_classes_compete() -> None:
     X, Y = noise()
     with pytest.raises(DataError, match="softmax"):
         PLTClassifier(link="softmax").fit(X, Y)
+    with pytest.raises(DataError, match="y is a 0/1 matrix; expected one label per row"):
+        PLTClassifier(link="softmax").fit(np.eye(2), np.array([[1, 0], [1, 1]]))
     with pytest.raises(ParameterError, match="loss"):
         PLTClassifier(link="softmax", loss="squared_hinge").fit(X, [0] * len(Y))
 

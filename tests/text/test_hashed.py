@@ -86,7 +86,7 @@ def test_a_row_that_is_no_string_is_named(kind: type[TextFeatures], wrong: Any) 
     for row in (0, 2):
         texts: list[Any] = ["oak", "elm", "ash"]
         texts[row] = wrong
-        with pytest.raises(DataError, match=f"texts, row {row}: .* where a string was expected"):
+        with pytest.raises(DataError, match=rf"texts, row {row}: .* expected \('' for a missing"):
             kind().fit_transform(texts)
 
 

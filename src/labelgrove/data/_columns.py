@@ -142,7 +142,7 @@ def text_of(row: Mapping[str, Any], columns: Sequence[str]) -> str:
         if not isinstance(value, str | None):
             raise RowError(f"{name!r} is {kind_of(value)}; expected a string")
     if all(value is None for value in values):
-        raise RowError(f"{columns[0]!r} is null; expected a string")
+        raise RowError(f"{columns[0]!r} is null; expected a string, which may be empty")
     return "\n".join(filter(None, values))
 
 

@@ -26,7 +26,7 @@ _MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd
     b"BZh%d1AY&SY" % level: "bzip2" for level in range(1, 10)
 }
 _UNREADABLE = {
-    b"PK\x03\x04": "a zip archive",
+    b"PK\x03\x04": "a zip archive, such as an Excel workbook",
     b"\xff\xfe\x00\x00": "UTF-32",
     b"\x00\x00\xfe\xff": "UTF-32",
     b"\xff\xfe": "UTF-16",
@@ -110,7 +110,8 @@ def open_pieces(path: str, resources: ExitStack, meter: Meter | None = None) -> 
         return _decompressed(meter.count(_cut(content)), _DECODERS[kind], kind)
     if found := _named_by(_UNREADABLE, head):
         return _refused(
-            f"the content is {found}; expected UTF-8, plain or as .gz, .bz2, .xz or .zst"
+            f"the content is {found}; expected UTF-8, plain or as .gz, .bz2, .xz or .zst "
+            "(a spreadsheet saves it as 'CSV UTF-8')"
         )
     return meter.count(content)
 

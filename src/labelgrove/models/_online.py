@@ -166,7 +166,9 @@ class OnlineClassifier(LabelClassifier):
                 return False
             into = self._learned or self._started(named=is_dict_rows(X))
             if isinstance(into, Learned) and not into.engine.can_learn:
-                raise ModelStateError("this model was saved for prediction only and cannot learn")
+                raise ModelStateError(
+                    "this model was saved for prediction only and cannot learn; load the full model"
+                )
             given, zeros = (X, y, sample_weight, classes), prepare is not None
             examples = take(self, into, *given, own=own, some=False, zeros=zeros)
             if isinstance(into, Start):  # nothing has been learnt yet

@@ -45,6 +45,7 @@ def _strings(texts: Iterable[Any]) -> Iterator[str]:
     for row, text in enumerate(texts):
         if not isinstance(text, str):
             raise DataError(
-                f"texts, row {row}: {reprlib.repr(text)} found where a string was expected"
+                f"texts, row {row}: {reprlib.repr(text)} found where a string was "
+                "expected ('' for a missing text)"
             )
         yield text

@@ -17,6 +17,7 @@ from labelgrove._sparse import places_of
 from labelgrove._targets import Targets, parse_targets
 from labelgrove._validation import Rows, check_weights, require_same_length, within_magnitude
 from labelgrove.models.engine._learned import (
+    CLASSES_ONLY,
     AnyLearned,
     Engine,
     Learned,
@@ -197,8 +198,7 @@ def take(
             rows = within_magnitude(rows)
         targets = of_kinds(model._kinds, parse_targets(y))
         if targets.kind not in model._kinds:
-            expected = " or ".join(model._kinds)
-            raise DataError(f"y: {targets.kind} targets; expected {expected} ones")
+            raise DataError("y is a 0/1 matrix; expected one label per row, " + CLASSES_ONLY)
         require_same_length(rows, targets.n_rows)
         if learned is not None:
             targets = learned.of_same_kind(targets)

@@ -31,6 +31,8 @@ _FORMS = {
     "indicator": "a 0/1 matrix with a column per label",
 }
 
+CLASSES_ONLY = "since LOMTreeClassifier and link='softmax' learn classes only"
+
 Arrays = dict[str, npt.NDArray[Any]]
 Pointers = npt.NDArray[np.int64]
 Ids = npt.NDArray[np.uint32]
@@ -359,8 +361,7 @@ def of_kinds(kinds: Collection[str], targets: Targets) -> Targets:
     if (sizes != 1).any():
         row = int(np.argmax(sizes != 1))
         raise DataError(
-            f"y: row {row} has {sizes[row]} labels; expected one in every row, since "
-            "LOMTreeClassifier and link='softmax' learn classes only"
+            f"y: row {row} has {sizes[row]} labels; expected one in every row, {CLASSES_ONLY}"
         )
     return replace(targets, kind="multiclass")
 
