@@ -57,6 +57,21 @@ def test_what_is_read_is_not_overwritten(
     assert paths[victim].read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("predict", "{model}", "{data}", "-o", "found.csv"), "predictions are JSON lines"),
+        (("predict", "{model}", "{data}", "-o", "found.tsv.gz"), "predictions are JSON lines"),
+        (("convert", "{data}", "-o", "data.parquet"), "a folder is written, not a file in the"),
+    ],
+)
+def test_a_name_that_promises_another_format_is_refused(
+    run: Any, texts: Path, text_model: Path, words: tuple[str, ...], message: str
+) -> None:
+    result = run(*(word.format(model=text_model, data=texts) for word in words), status=1)
+    assert f"{words[-1]}: {message}" in result.stderr and not Path(words[-1]).exists()
+
+
 def test_another_name_of_the_data_does_not_help(run: Any, texts: Path, text_model: Path) -> None:
     other = texts.with_name("other.jsonl")
     other.hardlink_to(texts)

@@ -13,7 +13,7 @@ from labelgrove._errors import LabelGroveError, ParameterError
 from labelgrove._paths import followed
 from labelgrove.cli.streams._console import STANDARD_OUTPUT, named
 from labelgrove.data._sink import open_sink
-from labelgrove.data._sniff import files_of
+from labelgrove.data._sniff import files_of, format_from_name
 
 
 class Output:
@@ -55,6 +55,8 @@ _REPLACING = ("learn", "tune")
 def check_outputs(command: str, parameters: Mapping[str, Any]) -> None:
     """Refuse an output without a folder, and one that is a file which the command reads or writes.
 
+    One whose name stands for a format that the command does not write is refused as well.
+
     ``parameters`` are all of the command's, before anything is read.
     """
     outputs = [parameters[name] for name in _OUTPUTS if parameters.get(name) not in (None, "-")]
@@ -68,6 +70,7 @@ def check_outputs(command: str, parameters: Mapping[str, Any]) -> None:
             raise FileNotFoundError(errno.ENOENT, "no such folder", os.fspath(folder))
         if command != "convert" and Path(output).is_dir():
             raise ParameterError(f"{output}: this is a folder; expected the name of a file")
+        _check_name(command, output)
         if Path(output).is_file() and any(
             Path(output).samefile(file)
             for name in kept
@@ -76,6 +79,16 @@ def check_outputs(command: str, parameters: Mapping[str, Any]) -> None:
             raise ParameterError(f"{output}: this output would overwrite an input file")
     if len({os.path.realpath(output) for output in outputs}) < len(outputs):
         raise ParameterError(f"{outputs[0]}: expected another file for each output")
+
+
+def _check_name(command: str, output: str) -> None:
+    if command not in ("predict", "convert"):
+        return
+    format = format_from_name(output)
+    if command == "predict" and format not in (None, "jsonl"):
+        raise ParameterError(f"{output}: predictions are JSON lines; expected a .jsonl file")
+    if command == "convert" and format not in (None, "folder", "mapped"):
+        raise ParameterError(f"{output}: a folder is written, not a file in the format {format}")
 
 
 def _files(value: Any, format: str | None) -> Iterator[Path]:
