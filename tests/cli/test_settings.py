@@ -90,6 +90,7 @@ def test_what_is_wrong_is_said_in_a_sentence(assignment: str, message: str) -> N
         ("online-plt", "preset=fast", "preset='fast': expected one of"),
         ("online-plt", "tree=oak", "tree='oak': expected a LabelTree"),
         ("plt", "tree=oak", "tree='oak': expected"),
+        ("plt", "tree=oak.json", "oak.json: no such file"),
         ("plt", "arity=many", "arity='many': expected an integer"),
         ("ldsm", "shuffle=2", "shuffle=2: expected True or False"),
     ],

@@ -182,6 +182,8 @@ def test_plot_draws_a_picture(run: Any, tmp_path: Path, suffix: str) -> None:
 def test_failures_are_one_sentence(run: Any, texts: Path, tmp_path: Path) -> None:
     output = tmp_path / "tree.json"
     build = ["tree", "build", texts, "-o", output]
+    turtle = tmp_path / "thesaurus.ttl"
+    turtle.write_text("@prefix : <http://a/> .")
     for words, message in (
         ([*build, "--kind", "kmean"], "--kind kmean: no such builder"),
         ([*build, "--set", "arity=1"], "arity=1: expected an integer from 2"),
@@ -201,6 +203,7 @@ def test_failures_are_one_sentence(run: Any, texts: Path, tmp_path: Path) -> Non
         ),
         (["tree", "show", tmp_path / "none.json"], "no such file"),
         (["tree", "show", texts], "tree"),
+        (["tree", "show", turtle], "expected a tree in JSON, edges in a .tsv file, or a model"),
     ):
         result = run(*words, status=1)
         assert message in result.stderr and result.stderr.count("\n") == 1

@@ -102,7 +102,7 @@ def create_model(
         )
     settings = parse_settings(assignments, settable(estimator), TEXT_SETTINGS, OPTIONS)
     tree = settings.estimator.get("tree")
-    if isinstance(tree, str) and Path(tree).is_file():
+    if isinstance(tree, str) and (Path(tree).suffix or Path(tree).is_file()):
         found = read_tree(tree)
         settings.estimator["tree"] = with_string_labels(found) if texts else found
     if isinstance(vectors := settings.estimator.get("vectors"), str):

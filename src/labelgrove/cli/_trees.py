@@ -186,8 +186,10 @@ def _tree_and_vocabulary(path: str) -> tuple[LabelTree, Vocabulary | None]:
     file = Path(path)
     edges = file.suffix.lower() == ".tsv"
     with file.open("rb") as stream:
-        looks_like_json = stream.read(1) == b"{"
-    if not edges and not looks_like_json:
+        head = stream.read(9)
+    if not edges and head[:1] != b"{":
+        if head[8:] != b"{":  # where a model's header begins
+            raise DataError(f"{path}: expected a tree in JSON, edges in a .tsv file, or a model")
         model = labelgrove.load(path, trust_pattern=trusting.get())
         tree = getattr(model, "tree_", None)
         if not isinstance(tree, LabelTree):
