@@ -340,6 +340,16 @@ def test_what_a_race_chooses_fits_the_other_options(
     assert "expected --algorithm plt" in run(*words, "--memory", "1GB", status=1).stderr
 
 
+def test_columns_that_say_whether_a_label_is_there_are_pointed_out(
+    run: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "t.csv").write_text("text,rude,kind\nsome text,1,0\nother text,0,0\n")
+    words = ("train", tmp_path / "t.csv", "-o", tmp_path / "m.lg", "--label-column")
+    warned = run(*words, "rude,kind").stderr
+    assert "the labels learnt are the values 0 and 1 of rude, kind; if these columns" in warned
+    assert run(*words, "rude").stderr == ""
+
+
 @pytest.mark.parametrize(
     ("labels", "joined"),
     [

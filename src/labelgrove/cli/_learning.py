@@ -393,7 +393,7 @@ def report_learning(
         show_pairs(_for_people(learning, path, known_before))
     sys.stdout.flush()  # before the checkpoints are removed
     if not known_before:
-        _warn_of_joined_labels(learning)
+        _warn_of_misread_labels(learning)
     _warn_of_other_names(learning)
     if learning.stopped:
         say_error(
@@ -403,11 +403,18 @@ def report_learning(
         raise typer.Exit(INTERRUPTED)
 
 
-def _warn_of_joined_labels(learning: Learning) -> None:
-    """Warn if most labels look like several labels in one."""
+def _warn_of_misread_labels(learning: Learning) -> None:
+    """Warn if most labels look like several labels in one, or are only 0 and 1."""
     labels: list[Any] = learning.model.classes_.tolist()
     if isinstance(labels[0], int):
         return
+    columns = getattr(learning.model, "columns", None)
+    if columns is not None and len(columns.labels) > 1 and {"0", "1"}.issuperset(labels):
+        say_warning(
+            f"the labels learnt are the values {' and '.join(labels)} of "
+            f"{', '.join(columns.labels)!s:.80}; if these columns are the labels, give one column "
+            "that holds their names instead"
+        )
     few_repeat = 2 * len(labels) > learning.examples
     for separator in (",", "|", ";"):
         joined = [label for label in labels if separator in label]
