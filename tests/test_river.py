@@ -129,6 +129,16 @@ def test_features_may_be_numbers_and_categories() -> None:
     assert model.predict_one({0: 1.0}) == "a" and model.predict_one({2: 1.0}) == "c"
 
 
+def test_arguments_of_another_kind_are_refused() -> None:
+    features = {"fur": 1}
+    with pytest.raises(DataError, match="x is a str: expected a dict of feature"):
+        Classifier().learn_one("fur", "cat")  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="y is a list: expected one label; for sets"):
+        Classifier().learn_one(features, ["cat", "pet"])
+    with pytest.raises(DataError, match="y is a set: expected a dict of label to bool"):
+        MultiLabelClassifier().learn_one(features, {"cat", "pet"})  # type: ignore[arg-type]
+
+
 def test_what_is_refused_leaves_no_label_behind() -> None:
     model, sets = Classifier(), MultiLabelClassifier()
     model.learn_one({"f": 1.0}, "a")

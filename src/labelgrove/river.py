@@ -120,8 +120,13 @@ class Classifier(_OneByOne, base.Classifier):
         Raises
         ------
         DataError
-            If x or w cannot be used; nothing is learnt then.
+            If x, y or w cannot be used; nothing is learnt then.
         """
+        if not isinstance(y, Hashable):
+            raise DataError(
+                f"y is a {type(y).__name__}: expected one label; for sets of labels there is "
+                "MultiLabelClassifier"
+            )
         self._learn(x, [y], lambda numbers: numbers[y], w)
 
     def predict_one(self, x: dict[Any, Any], **_: Any) -> Any:
@@ -202,8 +207,13 @@ class MultiLabelClassifier(_OneByOne, base.MultiLabelClassifier):
         Raises
         ------
         DataError
-            If x or w cannot be used; nothing is learnt then.
+            If x, y or w cannot be used; nothing is learnt then.
         """
+        if not isinstance(y, Mapping):
+            raise DataError(
+                f"y is a {type(y).__name__}: expected a dict of label to bool, such as "
+                "{'cat': True}"
+            )
         there = [label for label, is_there in y.items() if is_there]
         self._learn(x, y, lambda numbers: [numbers[label] for label in there], w)
 
@@ -246,6 +256,10 @@ def _row(x: Mapping[Any, Any]) -> dict[str, Any]:
 
     They are sorted, so that the order of the dict cannot change the last bits of a sum.
     """
+    if not isinstance(x, Mapping):
+        raise DataError(
+            f"x is a {type(x).__name__}: expected a dict of feature to number or string"
+        )
     named = [(name if isinstance(name, str) else repr(name), value) for name, value in x.items()]
     row = dict(sorted(named, key=itemgetter(0)))
     if len(row) < len(named):
