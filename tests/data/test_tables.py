@@ -138,6 +138,15 @@ def test_a_line_for_excel_tells_the_separator(read, separator: str, end: str) ->
     assert examples.lines.tolist() == [3, 4]
 
 
+def test_empty_lines_before_the_names_are_skipped(read) -> None:
+    for begin in ("", "sep=,\n"):
+        examples = read(f"\n\r\n{begin}text,label\n\na,x\n", name="f.csv")
+        assert (examples.text, examples.labels) == (["a"], [("x",)])
+        assert examples.lines.tolist() == [5 + (begin != "")]
+    with pytest.raises(FileFormatError, match="f.csv:3: in the line that names the columns"):
+        read("\n\nbody,label\na,x\n", name="f.csv")
+
+
 def test_a_quoted_label_may_begin_with_a_blank_and_a_quote(read) -> None:
     rows = read('text,label\nc," ""x"" y; z"\nd,\n', name="f.csv")
     assert [*rows.labels] == [('"x" y', "z"), ()]

@@ -68,8 +68,10 @@ def split_header(
     `choose` selects columns by name, and raises RowError if it misses one.
     """
     line, header = 1, next(lines, "")
+    while header == "\n":
+        line, header = line + 1, next(lines, "")
     if told := _FOR_EXCEL.fullmatch(header):
-        line, header, delimiters = 2, next(lines, ""), told[1]
+        line, header, delimiters = line + 1, next(lines, ""), told[1]
     problem = None
     for delimiter in delimiters:
         names = []
