@@ -70,18 +70,20 @@ def check_outputs(command: str, parameters: Mapping[str, Any]) -> None:
             raise FileNotFoundError(errno.ENOENT, "no such folder", os.fspath(folder))
         if command != "convert" and Path(output).is_dir():
             raise ParameterError(f"{output}: this is a folder; expected the name of a file")
-        _check_name(command, output)
         if Path(output).is_file() and any(
             Path(output).samefile(file)
             for name in kept
             for file in _files(parameters[name], formats.get(name))
         ):
             raise ParameterError(f"{output}: this output would overwrite an input file")
+        _check_name(command, output)
     if len({os.path.realpath(output) for output in outputs}) < len(outputs):
         raise ParameterError(f"{outputs[0]}: expected another file for each output")
 
 
 def _check_name(command: str, output: str) -> None:
+    if command == "report" and Path(output).suffix.lower() not in ("", ".html", ".htm"):
+        raise ParameterError(f"{output}: a report is a page of HTML; expected an .html file")
     if command not in ("predict", "convert"):
         return
     format = format_from_name(output)
