@@ -335,10 +335,11 @@ def test_the_demo_is_alive_on_a_terminal(start: Start, tmp_path: Path) -> None:
 def test_a_port_in_use_is_one_sentence(start: Start, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        serving = start("serve", tmp_path, "--port", str(port))
+        serving = start("serve", tmp_path, "--port", str(port), "--project", "tickets")
         _, stderr = serving.communicate(timeout=60)
     assert serving.returncode == 1
     assert f"error: cannot listen on 127.0.0.1:{port}; is it already in use?" in stderr.decode()
+    assert list(tmp_path.glob("projects/*")) == []
 
 
 def test_a_service_may_open_more_files_than_is_usual() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import shutil
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +19,7 @@ import msgspec
 import pytest
 from starlette.testclient import TestClient
 
-from labelgrove import ParameterError
+from labelgrove import LabelGroveError, ParameterError
 from labelgrove.service import Service, Settings, create_app, recover, serve
 from labelgrove.service import _app as app
 from labelgrove.service._database import connect, write_events
@@ -406,6 +407,16 @@ def test_nothing_is_served_if_no_project_can_be(served: Any, tmp_path: Path) -> 
     running, _, _ = served(Service(tmp_path), fail)
     with pytest.raises(DamagedLog, match="all logs are damaged"):
         running.result(30)
+
+
+def test_no_project_is_opened_or_made_if_the_port_is_taken(tmp_path: Path) -> None:
+    """It would take a while, for nothing."""
+    begun: list[str] = []
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(LabelGroveError, match="is it already in use"):
+            serve(Service(tmp_path), "127.0.0.1", port, begun.append, lambda: begun.append("begin"))
+    assert begun == []
 
 
 def test_nobody_waits_for_projects_when_the_service_ends(

@@ -347,9 +347,9 @@ def serve(
     port : int
         0 for any free port.
     serving : callable
-        Called with the address once the server listens.
+        Called with the address once the server listens, before it answers.
     begin : callable, optional
-        Opens the projects, in another thread: the server listens meanwhile, but is not ready.
+        Opens the projects, in another thread, once the server listens; it is not ready meanwhile.
         If this fails, so does serving.
     """
 
@@ -363,6 +363,10 @@ def serve(
         gc.collect()
         gc.freeze()
         service.opening = False
+
+    def listening(address: str) -> None:
+        serving(address)
+        beginning.start()
 
     service.opening = True
     beginning = threading.Thread(target=begin_beside, name="beginning", daemon=True)
@@ -384,8 +388,7 @@ def serve(
             http=Protocol,
             ws="none",
         )
-        server = _Server(config, service, serving)
-        beginning.start()
+        server = _Server(config, service, listening)
         server.run()
     finally:
         service.closing = True

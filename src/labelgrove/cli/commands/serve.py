@@ -125,9 +125,9 @@ def serve(
                 f"--host {host}: the service would be open to the network without a token; create "
                 f"one first: labelgrove serve {directory} --new-token admin"
             )
-        served.create_missing([*(project or []), *(["demo"] if demo else [])])
 
         def serving(address: str) -> None:
+            served.create_missing([*(project or []), *(["demo"] if demo else [])])
             if json:
                 write_json({"url": address, "pid": os.getpid(), "projects": served.names()})
                 sys.stdout.flush()
