@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import logging
 import os
 import re
 import signal
@@ -340,6 +342,16 @@ def test_a_port_in_use_is_one_sentence(start: Start, tmp_path: Path) -> None:
     assert serving.returncode == 1
     assert f"error: cannot listen on 127.0.0.1:{port}; is it already in use?" in stderr.decode()
     assert list(tmp_path.glob("projects/*")) == []
+
+
+def test_a_log_in_json_has_one_object_per_line() -> None:
+    shown = io.StringIO()
+    handler = logging.StreamHandler(shown)
+    handler.setFormatter(serve._Lines())
+    for message in ("two\nlines", "another"):
+        handler.handle(logging.makeLogRecord({"msg": message, "levelname": "WARNING"}))
+    told = [json.loads(line)["message"] for line in shown.getvalue().splitlines()]
+    assert told == ["two\nlines", "another"]
 
 
 def test_a_service_may_open_more_files_than_is_usual() -> None:

@@ -202,7 +202,7 @@ class _Lines(logging.Formatter):
         }
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return encode(line).decode()
+        return encode(line).decode().removesuffix("\n")  # the handler ends the line
 
 
 def _log_to_stderr(*, as_json: bool) -> None:
