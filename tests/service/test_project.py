@@ -266,6 +266,10 @@ def test_names_are_learnt_and_kept_like_examples(tmp_path: Path) -> None:
 def test_a_vocabulary_is_held_once(tmp_path: Path) -> None:
     project = opened(tmp_path, msgspec.structs.replace(SMALL, vocabulary=[Entry("cat", "puss")]))
     assert project.learner.vocabulary is project.learner.model.vocabulary
+    project.log.append(additions(30)).result()
+    project = reopened(project)  # from a snapshot, which has the vocabulary, too
+    model = project.learner.model
+    assert project.learner.vocabulary is model.vocabulary is model.vocabulary_
     project.close()
 
 

@@ -114,7 +114,8 @@ class Learner:
 
     def _begin(self, model: Any, sequence: int) -> None:
         self._model, shared = model, model.shared()
-        model.vocabulary_ = self.vocabulary  # older snapshots have none
+        # Older snapshots have none, and newer ones a copy.
+        model.vocabulary = model.vocabulary_ = self.vocabulary
         self._now = _Now(shared, sequence, self.examples_seen)
         self._meet_strangers(self.labels())
 
