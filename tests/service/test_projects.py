@@ -7,7 +7,7 @@ import shutil
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -26,6 +26,7 @@ from labelgrove.service._database import connect, write_events
 from labelgrove.service._events import Row
 from labelgrove.service._history import History
 from labelgrove.service._http import Context
+from labelgrove.service._model import Learner
 from labelgrove.service._problems import DamagedLog, Problem, ShuttingDown
 from labelgrove.service._project import Project
 from service.kit import DEMO, SMALL, additions, examples, refused, teach
@@ -59,6 +60,27 @@ def test_projects_are_made_once_and_removed(client: TestClient) -> None:
 def test_a_model_must_follow_from_its_log(client: TestClient, given: dict[str, Any]) -> None:
     answer = client.put("/v1/projects/other", json={"estimator": given})
     refused(answer, 422, next(iter(given)))
+
+
+def test_a_project_is_removed_without_learning_what_waits(
+    client: TestClient, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    advance, learnt = History.advance, list[int]()
+
+    def advance_slowly(history: History, learner: Learner, rows: Sequence[Row]) -> None:
+        time.sleep(0.05)
+        advance(history, learner, rows)
+        learnt.append(len(rows))
+
+    monkeypatch.setattr(History, "advance", advance_slowly)
+    with ThreadPoolExecutor(1) as threads:
+        asked = threads.submit(teach, client, 200)  # and wait until they are applied
+        while not learnt:
+            time.sleep(0.01)
+        assert client.delete(DEMO).status_code == 204
+        with pytest.raises(AssertionError, match="is being deleted"):
+            asked.result(20)
+    assert sum(learnt) < 100 and service.names() == []
 
 
 def test_a_project_in_use_is_confirmed_at_once(service: Service) -> None:

@@ -231,14 +231,15 @@ class Service:
     def delete(self, name: str) -> None:
         """Delete a project and everything that it has learnt."""
         self._existing(name)
-        held = self._open.get(name)
-        if held is not None:
-            held.stop_building()  # a request that waits for a rebuild is using the project
         with self._changed:
             if name in self._going:
                 raise _missing(name)
             self._going.add(name)
+            held = self._open.get(name)
         try:
+            if held is not None:  # requests that wait for its model are using it
+                held.stop_building()
+                held.stop(f"project {name!r} is being deleted")
             with self._alone(name, deleting=True):
                 folder = self._existing(name)
                 project = self._open.pop(name, None)
