@@ -46,6 +46,7 @@ from labelgrove.service._rebuild import compare_beside
 from labelgrove.service._settings import Entry, Settings
 from labelgrove.service._snapshots import Snapshot, file_fingerprint
 from labelgrove.service._stats import Progress
+from labelgrove.text import TextFeatures
 from service.kit import SMALL, additions, examples, fingerprint_at_the_end, opened
 
 CHANGES = [
@@ -261,6 +262,29 @@ def test_names_are_learnt_and_kept_like_examples(tmp_path: Path) -> None:
     assert pieces.learner.model.vocabulary_.name("cat") == "feline"
     whole.close()
     pieces.close()
+
+
+def test_a_text_is_taken_apart_once_for_all_explanations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And as nobody waits for it: for a long text, it takes longer than the rest."""
+    project = opened(tmp_path)
+    project.applied(project.log.append(additions(60)).result().sequence).result()
+    model, text = project.learner.model, "cat goat, dog cat"
+    names = [name for name, _ in project.suggest([text], 4, restricted=True).result()[1][0]]
+    expected = [model.explain(text, name, top=50).labels[0].path for name in names]
+    taken, sources = list[bool](), TextFeatures.sources
+
+    def watched(front: TextFeatures, given: str) -> dict[int, list[str]]:
+        taken.append(front is model.text_)
+        return sources(front, given)
+
+    monkeypatch.setattr(TextFeatures, "sources", watched)
+    sequence, found = project.learner.explain(text, None, 4)
+    assert sequence == 61
+    assert [one.label for one in found] == names and [one.path for one in found] == expected
+    assert taken == [False]
+    project.close()
 
 
 def test_a_vocabulary_is_held_once(tmp_path: Path) -> None:

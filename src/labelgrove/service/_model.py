@@ -161,13 +161,18 @@ class Learner:
             If the label is unknown.
         """
         now = self._now
+        # Takes longer than the rest, and meanwhile the model may change.
+        sources = TextFeatures.from_dict(self.settings.text).sources(text)
 
         def read(model: Any) -> tuple[int, list[Any]]:
-            names = [label]
+            row, classifier, names = model.text_.transform([text]), model.classifier_, [label]
             if label is None:
                 hidden = self.deprecated | self._strangers
                 names = [name for name, _ in _best(model, [text], limit, hidden)[0]]
-            explained = [model.explain(text, name, top=50).labels[0] for name in names]
+            explained = [
+                classifier.explain(row, name, top=50, feature_names=sources).labels[0]
+                for name in names
+            ]
             return now.at(model), explained
 
         return now.shared.read(read)
