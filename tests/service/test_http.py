@@ -22,6 +22,7 @@ from labelgrove.service import Service, create_app
 from labelgrove.service import _app as app
 from labelgrove.service import _http as http
 from labelgrove.service._log import Log
+from labelgrove.service._model import Learner
 from labelgrove.service._problems import Problem
 from service.kit import DEMO, SMALL, refused
 
@@ -47,6 +48,29 @@ def test_what_is_wrong_is_named(client: TestClient, body: bytes, status: int, wo
     )
     refused(sent, status, words)
     assert client.get(f"{DEMO}/stats").json()["head"] == 1
+
+
+@pytest.mark.parametrize("path", [DEMO, "/metrics"])
+def test_others_do_not_wait_for_who_waits_for_a_model(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    waiting, go = threading.Event(), threading.Event()
+
+    def wait(_: Learner) -> int:
+        waiting.set()
+        assert go.wait(30)
+        return 0
+
+    monkeypatch.setattr(Learner, "label_count", wait)
+    monkeypatch.setattr(Learner, "bytes", wait)
+    with ThreadPoolExecutor(2) as threads:
+        asked = threads.submit(client.get, path)
+        try:
+            assert waiting.wait(30)
+            assert threads.submit(client.get, "/health/live").result(5).status_code == 200
+        finally:
+            go.set()
+        assert asked.result().status_code == 200
 
 
 def test_bounds(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:

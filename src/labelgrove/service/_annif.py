@@ -210,7 +210,7 @@ async def list_vocabs(call: Call) -> Vocabularies:
 @routes.add("GET", PROJECT, "read")
 async def show_project(call: Call) -> ProjectInfo:
     """Show a project."""
-    return project_info(await call.project())
+    return await asyncio.to_thread(project_info, await call.project())
 
 
 async def _about_all(call: Call) -> list[ProjectInfo]:
@@ -242,7 +242,7 @@ def _look(call: Call, name: str) -> ProjectInfo:
 
 
 def project_info(project: Project) -> ProjectInfo:
-    """Describe a project in Annif's format."""
+    """Describe a project in Annif's format; it waits for the model."""
     settings, vocabulary = project.settings, project.learner.vocabulary
     size = project.learner.label_count() if vocabulary is None else len(vocabulary)
     [last] = project.log.read(project.log.head - 1, 1)

@@ -69,7 +69,7 @@ async def make_project(call: Call) -> ProjectInfo:
     call.may_learn()
     fresh = await asyncio.to_thread(call.service.create, call.name, call.body)
     call.status = 201 if fresh else 200
-    return project_info(await call.project())
+    return await asyncio.to_thread(project_info, await call.project())
 
 
 @routes.add("DELETE", PROJECT, "admin")
@@ -508,18 +508,26 @@ async def ready(call: Call) -> Health:
 async def show_metrics(call: Call) -> Response:
     """Show metrics for Prometheus."""
     metrics = call.context.metrics
+    measured = await asyncio.to_thread(_measured, call.service.held())  # waits for the models
     for gauge in metrics.gauges.values():
         gauge.clear()  # of projects that were deleted
-    for project in call.service.held():
-        values = {
+    for project, values in measured.items():
+        for name, value in values.items():
+            metrics.gauges[name].labels(project).set(value)
+    for name in call.service.damaged() | call.service.unopened():
+        metrics.gauges["failed"].labels(name).set(True)
+    return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
+
+
+def _measured(projects: Iterable[Project]) -> dict[str, dict[str, float]]:
+    """Return the values of the gauges of each project."""
+    return {
+        project.name: {
             "log_sequence": project.log.head,
             "applied_sequence": project.learner.sequence,
             "waiting_requests": project.log.waiting,
             "model_bytes": project.learner.bytes(),
             "failed": project.failure is not None,
         }
-        for name, value in values.items():
-            metrics.gauges[name].labels(project.name).set(value)
-    for name in call.service.damaged() | call.service.unopened():
-        metrics.gauges["failed"].labels(name).set(True)
-    return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
+        for project in projects
+    }
