@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import httpx
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, Route, expect
 
 from labelgrove.client import Client
 from labelgrove.service import Service
@@ -17,6 +17,14 @@ from service.kit import examples
 expect.set_options(timeout=PATIENCE_MS)
 
 pytestmark = pytest.mark.slow  # and no sanitizer can be loaded into a browser
+
+
+def look_for_news(page: Page) -> None:
+    """Wait until the page has asked for news again, and got an answer."""
+    answered: list[str] = []
+    page.on("response", lambda answer: answered.append(answer.url))
+    while not any("/stats?" in one for one in answered):
+        page.clock.fast_forward(3000)  # since its last look
 
 
 def test_it_suggests_while_typing_and_learns_what_is_taught(
@@ -73,8 +81,7 @@ def test_a_name_stands_for_its_label(screen: Callable[..., Screen], address: str
     page.locator("#project").select_option("animals")
     page.locator("#teach-form").evaluate("form => form.requestSubmit()")
     expect(page.locator("#notice")).to_have_text("Type or paste a text first.")
-    with page.expect_response(lambda answer: "/stats?" in answer.url):
-        page.clock.fast_forward(3000)  # the page looks for news, successfully
+    look_for_news(page)
     expect(page.locator("#notice")).to_have_text("Type or paste a text first.")
     page.locator("#text").fill("it barks")
     for typed, key in (("dog", "Enter"), ("http://a/0", "Control+Enter")):
@@ -97,8 +104,7 @@ def test_events_are_fetched_once_and_the_vocabulary_never(
         page.wait_for_selector("html[data-ready]")
         client.learn(["meow"], [["cat"]], applied=True)
         for _ in range(3):
-            with page.expect_response(lambda answer: "/stats?" in answer.url):
-                page.clock.fast_forward(3000)
+            look_for_news(page)
             expect(page.locator("#log")).to_contain_text("cat ← meow")
     expect(page.locator("#log li")).to_have_count(1)
     assert len([one for one in window.requests if "/log?after=1" in one]) == 2
@@ -127,6 +133,28 @@ def test_what_cannot_be_looked_up_is_not_left_out(
     expect(page.locator("#examples")).to_have_text("1")
     expect(page.locator("#notice")).to_be_hidden()
     expect(page.locator("#log")).to_contain_text("cat, dog ← meow and bark")
+
+
+def test_it_does_not_ask_again_while_it_waits(screen: Callable[..., Screen], address: str) -> None:
+    """A browser has six connections to a server: then none would be left for suggestions."""
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page = screen(1280, False).page
+    page.clock.install()
+    page.goto(address)
+    page.wait_for_selector("html[data-ready]")
+    page.route("**/stats?*", hold)
+    for _ in range(10):
+        page.clock.fast_forward(3000)
+    with page.expect_response("**/labels?*"):  # later than all others
+        page.locator("#label").fill("cat")
+    assert len(held) == 1
+    held[0].continue_()
+    while len(held) == 1:  # it goes on once it has got its answer
+        page.clock.fast_forward(3000)
 
 
 def test_a_token_to_read_shows_everything_but_the_log(

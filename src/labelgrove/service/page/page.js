@@ -283,5 +283,10 @@ at('token-form').addEventListener('submit', (submitted) => {
 document.addEventListener('keydown', (key) => {
   if (key.ctrlKey && key.key === 'Enter') at('teach-form').requestSubmit()
 })
-setInterval(() => document.hidden || watch(), 3000)
+// One at a time: while the service learns again without an example, an answer takes as long as that.
+async function keepWatching() {
+  if (!document.hidden) await watch()
+  setTimeout(keepWatching, 3000)
+}
+setTimeout(keepWatching, 3000)
 begin().then(() => { document.documentElement.dataset.ready = '' })
