@@ -83,6 +83,18 @@ def test_a_project_is_removed_without_learning_what_waits(
     assert sum(learnt) < 100 and service.names() == []
 
 
+def test_a_service_is_ready_while_a_project_is_removed(
+    client: TestClient, service: Service
+) -> None:
+    with ThreadPoolExecutor(1) as threads:
+        with service.using("demo") as project:
+            removed = threads.submit(client.delete, DEMO)
+            while project.failure is None:
+                time.sleep(0.01)
+            assert client.get("/health/ready").json() == {"status": "ready"}
+        assert removed.result(20).status_code == 204
+
+
 def test_a_project_in_use_is_confirmed_at_once(service: Service) -> None:
     with ThreadPoolExecutor(1) as threads, service.using("demo"):
         assert threads.submit(service.create, "demo", SMALL).result(20) is False

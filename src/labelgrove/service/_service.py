@@ -139,9 +139,9 @@ class Service:
         return name in self._open or has_events(log)
 
     def held(self) -> list[Project]:
-        """Return the projects in memory."""
+        """Return the projects in memory, apart from those that are being deleted."""
         with self._changed:
-            return list(self._open.values())
+            return [one for name, one in self._open.items() if name not in self._going]
 
     def damaged(self) -> dict[str, str]:
         """Map each project with a damaged log to the reason why it is not served."""
@@ -337,7 +337,7 @@ class Service:
         self.closing = True
         if self.follower is not None:
             self.follower.close()
-        for project in self.held():
+        for project in list(self._open.values()):
             project.close()
         self._open.clear()
         self._lock_file.close()
