@@ -267,23 +267,23 @@ def test_names_are_learnt_and_kept_like_examples(tmp_path: Path) -> None:
 def test_a_text_is_taken_apart_once_for_all_explanations(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And as nobody waits for it: for a long text, it takes longer than the rest."""
+    """For a long text it takes longer than the rest."""
     project = opened(tmp_path)
     project.applied(project.log.append(additions(60)).result().sequence).result()
     model, text = project.learner.model, "cat goat, dog cat"
     names = [name for name, _ in project.suggest([text], 4, restricted=True).result()[1][0]]
     expected = [model.explain(text, name, top=50).labels[0].path for name in names]
-    taken, sources = list[bool](), TextFeatures.sources
+    taken, sources = list[str](), TextFeatures.sources
 
     def watched(front: TextFeatures, given: str) -> dict[int, list[str]]:
-        taken.append(front is model.text_)
+        taken.append(given)
         return sources(front, given)
 
     monkeypatch.setattr(TextFeatures, "sources", watched)
     sequence, found = project.learner.explain(text, None, 4)
     assert sequence == 61
     assert [one.label for one in found] == names and [one.path for one in found] == expected
-    assert taken == [False]
+    assert taken == [text]
     project.close()
 
 

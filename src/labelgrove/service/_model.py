@@ -161,8 +161,8 @@ class Learner:
             If the label is unknown.
         """
         now = self._now
-        # Takes longer than the rest, and meanwhile the model may change.
-        sources = TextFeatures.from_dict(self.settings.text).sources(text)
+        # Once for all labels, and apart: a long text takes a while, and then others may go first.
+        sources = now.shared.read(lambda model: model.text_.sources(text))
 
         def read(model: Any) -> tuple[int, list[Any]]:
             row, classifier, names = model.text_.transform([text]), model.classifier_, [label]
