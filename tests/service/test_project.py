@@ -297,6 +297,19 @@ def test_a_vocabulary_is_held_once(tmp_path: Path) -> None:
     project.close()
 
 
+def test_a_rebuild_in_time_that_cannot_begin_is_logged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: Any) -> None:
+        raise OSError(errno.ENOMEM, "Cannot allocate memory")
+
+    monkeypatch.setattr(_project, "compare_beside", fail)
+    project = opened(tmp_path)
+    project._rebuild_in_time()
+    assert "not rebuilt ([Errno 12] Cannot allocate memory)" in caplog.text
+    project.close()
+
+
 def test_trees_are_rebuilt_after_hours_and_after_examples(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -249,7 +249,7 @@ class Project:
     def _rebuild_in_time(self) -> None:
         try:
             _log.info("%s: rebuilt: %s", self.name, self.rebuild())
-        except LabelGroveError as problem:
+        except (OSError, LabelGroveError) as problem:  # perhaps too little memory for a process
             _log.warning("%s: not rebuilt (%s)", self.name, problem)
 
     def stop_building(self) -> None:
