@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -31,7 +32,7 @@ from labelgrove import (
 )
 from labelgrove._unfinished import Unfinished
 from labelgrove.data import _convert, convert, open_dataset, read_examples, write_examples
-from labelgrove.data._mapped import HEADER, Writer
+from labelgrove.data._mapped import HEADER, Writer, open_arrays
 
 TEXTS = ["a red fox", "", "ein süßer Bär", "🦊 狐", "x" * 200]
 
@@ -432,6 +433,34 @@ def test_every_flipped_bit_of_an_array_is_found(data: st.DataObject) -> None:
             open_dataset(folder / "out")
 
 
+def test_no_flipped_bit_of_the_header_changes_what_is_read(two: list[Path], tmp_path: Path) -> None:
+    convert(two[:1], tmp_path / "out")
+    path, (before, _) = tmp_path / "out" / HEADER, open_arrays(str(tmp_path / "out"))
+    content = path.read_bytes()
+    for bit in range(0, 8 * len(content), 7):
+        changed = bytearray(content)
+        changed[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(changed)
+        with suppress(FileFormatError):
+            assert open_arrays(str(tmp_path / "out"))[0] == before
+
+
+@pytest.mark.parametrize("change", [{"features": 11}, {"labels_may_be_names": True}])
+def test_a_header_that_was_changed_is_refused(
+    change: dict[str, Any], two: list[Path], tmp_path: Path
+) -> None:
+    convert(two[:1], tmp_path / "out")
+    path = tmp_path / "out" / HEADER
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | change))
+    with pytest.raises(FileFormatError, match=r"dataset\.json does not match its checksum"):
+        open_dataset(tmp_path / "out", verify=False)
+
+
+def without_checksum(header: dict[str, Any]) -> str:
+    """A header as early versions wrote it, whose numbers may be any."""
+    return json.dumps({name: value for name, value in header.items() if name != "crc32"})
+
+
 @settings(max_examples=n_examples(40))
 @given(st.data())
 def test_what_is_not_verified_harms_nobody(data: st.DataObject) -> None:
@@ -482,7 +511,7 @@ def test_a_header_that_is_wrong_is_refused(
     convert(two[:1], tmp_path / "out")
     path = tmp_path / "out" / HEADER
     if isinstance(header, dict):
-        header = json.dumps(json.loads(path.read_text(encoding="utf-8")) | header)
+        header = without_checksum(json.loads(path.read_text(encoding="utf-8")) | header)
     path.write_text(header, encoding="utf-8")
     with pytest.raises(FileFormatError, match=said):
         open_dataset(tmp_path / "out")
@@ -518,7 +547,7 @@ def test_rows_that_are_no_rows_are_refused_while_reading(
     path.write_bytes(np.array(content, dtype).tobytes())
     header = json.loads((tmp_path / "out" / HEADER).read_text(encoding="utf-8"))
     header["arrays"][path.name]["crc32"] = zlib.crc32(path.read_bytes())
-    (tmp_path / "out" / HEADER).write_text(json.dumps(header), encoding="utf-8")
+    (tmp_path / "out" / HEADER).write_text(without_checksum(header), encoding="utf-8")
     with pytest.raises(FileFormatError, match=said):
         read_examples(tmp_path / "out")
 

@@ -1,7 +1,7 @@
 """Data sets as plain arrays on disk, which are mapped into memory, not read.
 
 A data set is a folder with one file per array, raw and little-endian, and ``dataset.json``, which
-is written last and holds the length and checksum of each array:
+is written last and holds the length and checksum of each array, and a checksum of itself:
 
     X.indptr.i64   X.indices.i32   X.data.f32    features as CSR, ids increasing in every row
     text.indptr.i64   text.u8                    or concatenated texts in UTF-8
@@ -40,6 +40,9 @@ _FEATURES = ("X.indptr.i64", "X.indices.i32", "X.data.f32")
 _TEXTS = ("text.indptr.i64", "text.u8")
 _LABELS = ("Y.indptr.i64", "Y.indices.i32")
 _NAMES = ("names.indptr.i64", "names.u8")
+
+_CHECKSUM = "crc32"
+"""Key of the header's own checksum."""
 
 
 def is_mapped(path: str) -> bool:
@@ -253,6 +256,7 @@ def _read_header(folder: str) -> Header:
             name: (entry["length"], entry["crc32"]) for name, entry in found["arrays"].items()
         }
         may_be_names = found.get("labels_may_be_names", False)
+        sound = found.get(_CHECKSUM) in (None, _header_checksum(found))  # None in early data sets
     except FileNotFoundError:
         raise FileFormatError(folder, None, f"has no {HEADER}; expected a data set") from None
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
@@ -261,6 +265,8 @@ def _read_header(folder: str) -> Header:
         raise FileFormatError(
             folder, None, f"is a data set of version {version}; expected {_VERSION}"
         )
+    if not sound:
+        raise _damaged(folder, f"{HEADER} does not match its checksum")
     numbers = (rows, 0 if width is None else width, *chain.from_iterable(arrays.values()))
     if not all(type(number) is int and 0 <= number < 2**62 for number in numbers):
         raise _damaged(folder, f"{HEADER} has invalid sizes")
@@ -272,6 +278,12 @@ def _read_header(folder: str) -> Header:
     if width is not None and width > MAX_ID + 1:
         raise _damaged(folder, f"{HEADER} has {width} features; expected at most {MAX_ID + 1}")
     return Header(rows, -1 if width is None else width, arrays, may_be_names)
+
+
+def _header_checksum(header: Mapping[str, Any]) -> int:
+    """Return the checksum of all that a header holds besides its checksum."""
+    held = {name: value for name, value in header.items() if name != _CHECKSUM}
+    return zlib.crc32(json.dumps(held, sort_keys=True).encode())
 
 
 def _mapped(folder: str, name: str, length: int, checksum: int, verify: bool) -> NDArray[Any]:
@@ -410,6 +422,7 @@ class Writer:
         }
         if self._may_be_names:
             header["labels_may_be_names"] = True
+        header[_CHECKSUM] = _header_checksum(header)
         with (self._folder / HEADER).open("w", encoding="utf-8") as file:
             json.dump(header, file, indent=1)
             file.flush()
