@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from rich.console import Console
 
 import labelgrove
+from labelgrove._unfinished import Unfinished
 from labelgrove.cli._demo import LearningTable, _excerpt
 from labelgrove.cli._learning import Learning
 from labelgrove.cli._models import create_model
@@ -49,6 +51,16 @@ def test_the_demo_learns_tests_and_says_what_to_type(run: Any, tmp_path: Path) -
     assert "· pack.module" in shown
     assert f"labelgrove info '{model}'" in shown
     assert labelgrove.load(model).examples_seen_ == 540
+
+
+@pytest.mark.skipif(os.name == "nt", reason="locks are those of POSIX")
+@pytest.mark.usefixtures("some_docs")
+def test_a_model_that_another_process_is_writing_is_left_alone(run: Any, tmp_path: Path) -> None:
+    model = tmp_path / "m.lg"
+    with Unfinished(model):
+        refused = run("demo", "-o", model, status=1).stderr
+    assert f"{model}: another process is writing it" in refused
+    assert not model.exists()
 
 
 @pytest.mark.usefixtures("some_docs")

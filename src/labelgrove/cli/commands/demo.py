@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 from time import perf_counter
 from typing import Annotated
 
@@ -12,6 +13,7 @@ import typer
 
 import labelgrove
 from labelgrove._errors import DataError
+from labelgrove._unfinished import Unfinished
 from labelgrove.cli._demo import LearningTable, show_conclusion, show_heading, show_samples
 from labelgrove.cli._learning import Learning, learn_batch
 from labelgrove.cli._models import Model, check_can_write, create_model
@@ -45,15 +47,16 @@ def demo(
     state, held_out = Learning(model), list[PythonDoc]()
     table = LearningTable(console)
     begin = perf_counter()
-    with table.shown():
-        for batch in _batches(limit, held_out):
-            examples = _as_examples(batch)
-            learn_batch(state, examples, examples.text, _SOURCE, predict=True)
-            table.add(state, batch[-1].name)
-    seconds = perf_counter() - begin
-    if table.n_examples == 0:
-        raise DataError("found no docstrings to learn from; no model was written")
-    model.save(output)
+    with Unfinished(Path(output)):  # no other process may write it meanwhile
+        with table.shown():
+            for batch in _batches(limit, held_out):
+                examples = _as_examples(batch)
+                learn_batch(state, examples, examples.text, _SOURCE, predict=True)
+                table.add(state, batch[-1].name)
+        seconds = perf_counter() - begin
+        if table.n_examples == 0:
+            raise DataError("found no docstrings to learn from; no model was written")
+        model.save(output)
     show_samples(console, model, _spread(held_out, _N_SAMPLES))
     show_conclusion(
         console,
