@@ -6,6 +6,7 @@ import errno
 import io
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ import pytest
 
 from labelgrove import TextClassifier
 from labelgrove._unfinished import Unfinished
+from labelgrove.cli._models import load_model
+from labelgrove.cli.commands import learn
 from labelgrove.cli.streams._console import encode, show_pairs
 from labelgrove.text import HashedText
 
@@ -171,6 +174,22 @@ def test_outputs_have_a_folder_and_a_name_each(
     ):
         result = run(*words, tmp_path / "none" / "x", status=1)
         assert result.stderr == f"error: {tmp_path / 'none'}: no such folder\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows does not remove a folder in use")
+def test_a_folder_that_vanishes_is_not_called_forbidden(
+    run: Any, texts: Path, text_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+
+    def load_slowly(*words: Any, **options: Any) -> Any:
+        shutil.rmtree(folder)
+        return load_model(*words, **options)
+
+    monkeypatch.setattr(learn, "load_model", load_slowly)
+    result = run("learn", text_model, texts, "-o", folder / "m.lg", status=1)
+    assert result.stderr == f"error: {folder}: no such folder\n"
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")

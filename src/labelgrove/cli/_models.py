@@ -224,6 +224,8 @@ def check_can_write(path: str) -> None:
         # The new file would replace the device or pipe itself.
         raise ParameterError(f"{path}: expected a regular file, since writing replaces it")
     folder = target.parent
+    if not folder.is_dir():  # it was there when the command began
+        raise FileNotFoundError(errno.ENOENT, "no such folder", os.fspath(folder))
     if not os.access(folder, os.W_OK) or (
         sys.platform != "win32" and not os.access(folder, os.X_OK)
     ):
