@@ -29,7 +29,7 @@ from labelgrove.models import _base, _online
 from labelgrove.models.engine._guard import Guard
 
 
-def long_stream(n: int = 5000) -> tuple[sp.csr_array, list[list[int]]]:
+def long_stream(n: int) -> tuple[sp.csr_array, list[list[int]]]:
     """Enough examples to keep learning busy for a while: many runs, new labels until the end."""
     rng = np.random.default_rng(0)
     X = sp.random_array((n, 500), density=0.03, rng=rng, dtype=np.float32, format="csr")
@@ -174,7 +174,7 @@ def check_changing_a_model_that_is_read_is_refused(make: Make) -> None:
 @needs("online", "sets", "tree")
 def check_predicting_beside_learning_harms_nobody(make: Make) -> None:
     """However two calls overlap, each is refused or answers as before or after the other."""
-    X, Y = long_stream(3000)
+    X, Y = long_stream(1000)
     expected = state(make().partial_fit(X, Y))
     clf = make().partial_fit(X[:100], Y[:100])
     few = X[:5]
@@ -295,7 +295,7 @@ def check_ctrl_c(make: Make) -> None:
     """Learning stops soon, at a whole number of examples, and says at which."""
     if sys.platform == "win32":
         pytest.skip("a process cannot send Ctrl-C to one alone here")
-    X, Y = long_stream()
+    X, Y = long_stream(2000)
     Y = make.targets(Y)
     clf, fresh = (make().partial_fit(X[:10], Y[:10]) for _ in range(2))
     learning = threading.Event()
@@ -309,7 +309,7 @@ def check_ctrl_c(make: Make) -> None:
     passes = 0
     try:
         learning.set()
-        with patch.object(_online, "_RUN_ROWS", 500):
+        with patch.object(_online, "_RUN_ROWS", 200):
             while True:  # until Ctrl-C is pressed
                 clf.partial_fit(X, Y)
                 passes += 1

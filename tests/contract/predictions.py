@@ -89,7 +89,7 @@ def check_thresholds(make: Make) -> None:
 @needs("sets")
 def check_a_probability_of_zero_reaches_no_threshold(make: Make) -> None:
     """Not even where a row has fewer probable labels than a second stage looks at."""
-    X, Y = noise(n=400, d=300)
+    X, Y = noise(n=200, d=150)
     untuned = {"thresholds": None} if hasattr(make(), "thresholds") else {}
     for stage in (None, "calibrate"):
         clf = make(second_stage=stage, **untuned).fit(X, Y)

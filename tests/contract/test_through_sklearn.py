@@ -185,7 +185,7 @@ def test_every_scorer_of_classes(clf: Any, names: list[Any]) -> None:
 
 
 @each
-@pytest.mark.parametrize("names", [[1, 0], [0, 1], [1, -1]])
+@pytest.mark.parametrize("names", [[1, 0], [1, -1]])
 def test_every_scorer_of_two_classes(clf: Any, names: list[Any]) -> None:
     X, y = far_apart(names, spread=0.6)
     found = require_same_figures(clone(clf).fit(X, y), X, y, names)
@@ -255,7 +255,7 @@ def test_classes_through_other_estimators(clf: Any, way: str) -> None:
 def test_two_classes_through_other_estimators(clf: Any) -> None:
     X, y = far_apart([1, 0])
     for model in (
-        TunedThresholdClassifierCV(clone(clf), scoring="f1", cv=3),
+        TunedThresholdClassifierCV(clone(clf), scoring="f1", cv=3, thresholds=9),
         FixedThresholdClassifier(clone(clf), threshold=0.5),
         CalibratedClassifierCV(clone(clf), cv=3, method="isotonic"),
         SelfTrainingClassifier(clone(clf)),
