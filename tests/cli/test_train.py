@@ -47,21 +47,6 @@ def test_people_get_a_table_without_trailing_blanks(run: Any, texts: Path, tmp_p
     assert all(line == line.rstrip() for line in shown.splitlines())
 
 
-def test_the_same_seed_gives_the_same_bytes(run: Any, texts: Path, tmp_path: Path) -> None:
-    for name in ("a.lg", "b.lg"):
-        run("train", texts, "-o", tmp_path / name, "--shuffle", "--seed", "3", "--passes", "2")
-    assert (tmp_path / "a.lg").read_bytes() == (tmp_path / "b.lg").read_bytes()
-
-
-def test_any_number_of_threads_learns_the_same(run: Any, texts: Path, tmp_path: Path) -> None:
-    models = []
-    for jobs in ("1", "3"):
-        run("train", texts, "-o", tmp_path / "m.lg", "--jobs", jobs)
-        run("learn", tmp_path / "m.lg", texts, "--jobs", "1")
-        models.append((tmp_path / "m.lg").read_bytes())
-    assert models[0] == models[1]
-
-
 def test_shuffling_gives_other_orders_for_other_seeds(
     run: Any, texts: Path, tmp_path: Path
 ) -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contract.kit import checkerboard, noise, state
+from contract.kit import checkerboard, noise
 from labelgrove import LabelTree, PLTClassifier
 from labelgrove.models import _plt_options
 from naive.batch_plt import BatchPLT
@@ -84,15 +84,6 @@ def test_the_engine_is_the_twin(
     for i, x in enumerate(X):
         for label, expected in twin.probabilities(x).items():
             assert found[label][i] == pytest.approx(expected, abs=2e-3)
-
-
-def test_no_threads_no_order_of_tasks_changes_a_byte() -> None:
-    X, Y = noise(n=300, d=80)
-    models = [
-        PLTClassifier(arity=3, max_leaf_size=4, n_jobs=n, random_state=5).fit(X, Y)
-        for n in (1, 2, 5)
-    ]
-    assert state(models[0]) == state(models[1]) == state(models[2])
 
 
 @pytest.mark.parametrize("tree", ["kmeans", "huffman"])  # seeds change its shape, or examples only

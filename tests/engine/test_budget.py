@@ -98,8 +98,9 @@ def worth(block: Block, row: int) -> int:
 def test_what_is_worth_least_is_forgotten_and_nothing_else_changes(learner: str) -> None:
     given = bounded(learner=learner, replay=0)
     engine, times = _core.OnlinePlt(given), 0
+    after = blocks(engine)
     for row in stream(5, 160):
-        before = blocks(engine)
+        before = after
         learn(engine, [row])
         assert held(engine) <= BUDGET
         after = blocks(engine)

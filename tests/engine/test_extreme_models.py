@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 import labelgrove
 from labelgrove import (
@@ -213,37 +212,7 @@ def test_learnt_from_rows_without_labels(make: Any, Y: Any, tmp_path: Path) -> N
         np.testing.assert_array_equal(found, wanted)
 
 
-# --- features chosen to collide ------------------------------------------------------------------
-
-
-def mixed(z: int) -> int:
-    """The core's mix (hash.hpp)."""
-    ones = (1 << 64) - 1
-    z = (z + 0x9E3779B97F4A7C15) & ones
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & ones
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & ones
-    return z ^ (z >> 31)
-
-
-def test_features_that_collide_under_every_multiplier_are_learnt_and_made_compact() -> None:
-    chosen: set[int] = set()
-    for i in range(64):
-        inverse = pow((mixed(i) & 0xFFFFFFFF) | 1, -1, 2**32)
-        hashes = (h * inverse & 0xFFFFFFFF for h in range(2**32 - 1, 0, -1))
-        alike = (feature for feature in hashes if feature < 2**31 - 2)
-        chosen |= {next(alike) for _ in range(60)}
-    features = np.array(sorted(chosen), np.int32)
-    values = np.random.default_rng(0).random((40, len(features))).astype(np.float32)
-    indptr = np.arange(0, values.size + 1, len(features))
-    X = sp.csr_array((values.ravel(), np.tile(features, 40), indptr), shape=(40, 2**31 - 1))
-    Y = [[str(i % 5)] for i in range(40)]
-    batch = PLTClassifier(weight_threshold=0).fit(X, Y)
-    assert np.isfinite(batch.predict_topk(X, 2)[1]).all()
-    online = OnlinePLTClassifier().partial_fit(X, Y)
-    small = online.compact(threshold=0)
-    (labels, scores), (same, near) = (clf.predict_topk(X, 2)[:2] for clf in (online, small))
-    np.testing.assert_array_equal(labels, same)
-    np.testing.assert_allclose(scores, near, rtol=1e-6)
+# --- labels without names ------------------------------------------------------------------------
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of address space are Linux's")

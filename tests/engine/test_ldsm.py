@@ -153,14 +153,3 @@ def checker(n: int) -> list[Example]:
         x = {i % 4: 0.5, 4 + i % 3: 0.25 + 0.01 * i, "bias": 1.0}
         data.append(Example(single(x), (i % 4, 4 + i % 2)))
     return data
-
-
-@pytest.mark.parametrize("threads", [2, 3, 8])
-@pytest.mark.parametrize("trees", [1, 2, 5])
-def test_the_same_bytes_for_any_number_of_threads(trees: int, threads: int) -> None:
-    some = Settings(M=3, T_max=25, E=2, lambda1=1.5, lambda2=1.5)
-    data = checker(60)
-    alone = grow(some, data, trees=trees).save(False)
-    together = grow(some, data, trees=trees, threads=threads).save(False)
-    assert alone.keys() == together.keys()
-    assert all(np.array_equal(alone[name], together[name]) for name in alone)

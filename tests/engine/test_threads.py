@@ -101,15 +101,6 @@ def test_same_answers_for_any_threads(threads: int) -> None:
         assert len(alone[1]) > 100
 
 
-def test_the_seed_decides() -> None:
-    by_seed = {
-        seed: learnt(options(policy="random", max_leaves=4, replay=1, random_state=seed), 0)
-        for seed in (1, 2)
-    }
-    assert by_seed[1]["tree.parent"] != by_seed[2]["tree.parent"]
-    assert by_seed[1] == learnt(options(policy="random", max_leaves=4, replay=1, random_state=1), 0)
-
-
 @pytest.mark.parametrize("engine", ["OnlinePlt", "LomTree", "MemoryTree"])
 def test_a_call_looks_at_no_other_rows_than_its_own(engine: str) -> None:
     """Otherwise the cost of a stream of n rows, cut into runs, would be quadratic in n."""

@@ -28,3 +28,6 @@ def test_learning_and_compacting(name: str) -> None:
     if hasattr(clf, "compact"):
         small = clf.compact()
         assert same_answers(small.compact(dtype="float32"), small, X)
+        (labels, scores), (same, near) = (one.predict_topk(X, 2) for one in (clf, small))
+        np.testing.assert_array_equal(labels, same)
+        np.testing.assert_allclose(scores, near, rtol=1e-5)
