@@ -78,12 +78,12 @@ def test_resuming_anywhere(
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("learner", LEARNERS)
-@pytest.mark.parametrize(("replay", "memory"), REPLAYS)
-def test_resuming_on_longer_streams(policy: str, learner: str, replay: int, memory: int) -> None:
-    given = options(
-        policy=policy, learner=learner, replay=replay, replay_memory=memory, max_leaves=4
-    )
-    check_resuming(given, random_stream(5, length=120), cuts={0, 1, 2, 30, 31, 60, 90, 119})
+def test_resuming_on_longer_streams(policy: str, learner: str) -> None:
+    for replay, memory in REPLAYS:
+        given = options(
+            policy=policy, learner=learner, replay=replay, replay_memory=memory, max_leaves=4
+        )
+        check_resuming(given, random_stream(5, length=120), cuts={0, 1, 2, 30, 31, 60, 90, 119})
 
 
 @pytest.mark.parametrize("features", [9, 11])

@@ -40,7 +40,7 @@ def _has_infinity(value: Any) -> bool:
 
 
 @pytest.mark.fuzz
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(
     kind=st.sampled_from(sorted(KINDS)),
     which=st.integers(0, 99),

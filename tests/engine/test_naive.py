@@ -253,9 +253,9 @@ def test_same_from_any_start_tree(
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("learner", LEARNERS)
-@pytest.mark.parametrize(("replay", "memory"), [(0, 0), (1, 0), (2, 4)])
-def test_same_on_longer_streams(policy: str, learner: str, replay: int, memory: int) -> None:
-    for seed, (arity, max_leaves) in enumerate([(2, 2), (2, 5), (3, 4)]):
+def test_same_on_longer_streams(policy: str, learner: str) -> None:
+    cases = [(2, 2, 0, 0), (2, 5, 1, 0), (3, 4, 2, 4)]
+    for seed, (arity, max_leaves, replay, memory) in enumerate(cases):
         twin = Twin(
             learner=learner,
             policy=policy,

@@ -62,9 +62,11 @@ def test_proper_after_every_prefix(given: dict[str, Any], stream: list[Event], w
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("learner", LEARNERS)
-@pytest.mark.parametrize(("replay", "memory"), REPLAYS)
-def test_proper_on_longer_streams(policy: str, learner: str, replay: int, memory: int) -> None:
-    for seed, (arity, max_leaves) in enumerate([(2, 2), (2, 5), (3, 3), (4, 11)]):
+def test_proper_on_longer_streams(policy: str, learner: str) -> None:
+    shapes = [(2, 2), (2, 5), (3, 3), (4, 11), (2, 3)]
+    for seed, ((arity, max_leaves), (replay, memory)) in enumerate(
+        zip(shapes, REPLAYS, strict=True)
+    ):
         given = options(
             policy=policy,
             learner=learner,
