@@ -119,21 +119,9 @@ def test_output_to_files(run: Any, texts: Path, text_model: Path, tmp_path: Path
         assert read((tmp_path / name).read_bytes()) == shown
 
 
-@pytest.mark.parametrize(
-    "first",
-    [
-        "1984",
-        "3 4",
-        "1:2",
-        " ",
-        "[Letter to Mr Smith]",
-        "# heading",
-        "3 blind mice",
-        "{curly} braces",
-    ],
-)
+@pytest.mark.parametrize("first", ["1984", " ", "{curly} braces"])
 def test_plain_text_may_begin_like_anything(run: Any, text_model: Path, first: str) -> None:
-    for others in ("", "Brave new world\n", "2012\n"):
+    for others in ("", "2012\n"):
         lines = f"{first}\n{others}"
         found = rows(run("predict", text_model, "-", input=lines).stdout)
         assert len(found) == lines.count("\n")

@@ -81,6 +81,7 @@ def test_content(content: str, format: str) -> None:
     [
         ("2012\n", "xmlc", "fasttext", "xmlc"),
         ("3 4\nwords\n", "fasttext", "fasttext", "xmlc"),
+        ("3 blind mice\n", "fasttext", "fasttext", "fasttext"),
         ("1:2\n", "svmlight", "fasttext", "svmlight"),
         ("# hashtag\n", "svmlight", "fasttext", "svmlight"),
         (" \n", "svmlight", "fasttext", "xmlc"),
