@@ -198,34 +198,26 @@ def test_a_model_that_has_learnt_may_not_say_that_it_has_not() -> None:
 
 
 DENSE = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 0.0]])
+SETS = [[0], [1], [0, 1]]
 
 
 @pytest.mark.parametrize(
-    "X",
+    ("X", "Y"),
     [
-        DENSE,
-        csr_array(DENSE),
-        coo_matrix(DENSE),
-        csr_matrix(DENSE),
-        csc_array(DENSE),
-        DENSE.tolist(),
-        [{"a": 1.0}, {"b": 2.0}, {"a": 3.0}],
-    ],
-)
-@pytest.mark.parametrize(
-    "Y",
-    [
-        csr_array([[1, 0], [0, 1], [1, 1]]),
-        coo_matrix([[1, 0], [0, 1], [1, 1]]),
-        np.array([[1, 0], [0, 1], [1, 1]]),
-        [[0], [1], [0, 1]],
-        [{0}, {1}, {0, 1}],
-        [np.array([0]), np.array([1]), np.array([0, 1])],
+        (DENSE, SETS),
+        (csr_array(DENSE), SETS),
+        (coo_matrix(DENSE), SETS),
+        (csr_matrix(DENSE), SETS),
+        (csc_array(DENSE), SETS),
+        (DENSE.tolist(), SETS),
+        ([{"a": 1.0}, {"b": 2.0}, {"a": 3.0}], SETS),
+        (DENSE, csr_array([[1, 0], [0, 1], [1, 1]])),
+        (DENSE, coo_matrix([[1, 0], [0, 1], [1, 1]])),
+        (DENSE, [{0}, {1}, {0, 1}]),
+        (DENSE, [np.array([0]), np.array([1]), np.array([0, 1])]),
     ],
 )
 def test_arrays_of_any_kind_are_cut_into_rows(X: Any, Y: Any) -> None:
-    if isinstance(Y, np.ndarray):
-        Y = csr_array(Y)
     clf = Popular()
     result = progressive_validation(clf, (X, Y), 2)
     assert result.examples.tolist() == [1, 2, 3]
@@ -244,24 +236,14 @@ def test_single_labels_of_any_kind_are_classes(y: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "x",
+    ("x", "labels", "given"),
     [
-        np.array([1.0, 2.0]),
-        [1.0, 2.0],
-        np.array([[1.0, 2.0]]),
-        csr_array([[1.0, 2.0]]),
-        {"a": 1.0},
-        "some text",
-    ],
-)
-@pytest.mark.parametrize(
-    ("labels", "given"),
-    [
-        ("oak", ["oak"]),
-        (np.int64(7), [7]),
-        (["oak", "elm", "oak"], [["oak", "elm"]]),
-        ({7}, [[7]]),
-        ((), [[]]),
+        (np.array([1.0, 2.0]), "oak", ["oak"]),
+        ([1.0, 2.0], np.int64(7), [7]),
+        (np.array([[1.0, 2.0]]), ["oak", "elm", "oak"], [["oak", "elm"]]),
+        (csr_array([[1.0, 2.0]]), {7}, [[7]]),
+        ({"a": 1.0}, (), [[]]),
+        ("some text", "oak", ["oak"]),
     ],
 )
 def test_single_examples_of_any_kind_become_batches_of_one(x: Any, labels: Any, given: Any) -> None:

@@ -371,7 +371,6 @@ def test_requests_are_cut_where_texts_are_long(monkeypatch: pytest.MonkeyPatch) 
     assert sizes == [[4, 4], [4], [20], [1, 9], [1]]
 
 
-@pytest.mark.parametrize("body", [b"<h1>Maintenance</h1>", b"", b"{}", b"[]", b"1", b"[" * 10**5])
 @pytest.mark.parametrize(
     "ask",
     [
@@ -386,13 +385,15 @@ def test_requests_are_cut_where_texts_are_long(monkeypatch: pytest.MonkeyPatch) 
         lambda client: client.events(0),
     ],
 )
-def test_an_answer_of_another_kind_of_server(body: bytes, ask: Callable[[Client], Any]) -> None:
-    transport = httpx.MockTransport(lambda _: httpx.Response(200, content=body))
-    with (
-        Client("http://localhost#demo", transport=transport) as client,
-        pytest.raises(ServiceError, match="found an answer of another kind of server"),
-    ):
-        ask(client)
+def test_an_answer_of_another_kind_of_server(ask: Callable[[Client], Any]) -> None:
+    for body in (b"<h1>Maintenance</h1>", b"", b"{}", b"[]", b"1", b"[" * 10**5):
+        answer = httpx.Response(200, content=body)
+        transport = httpx.MockTransport(lambda _, answer=answer: answer)
+        with (
+            Client("http://localhost#demo", transport=transport) as client,
+            pytest.raises(ServiceError, match="found an answer of another kind of server"),
+        ):
+            ask(client)
 
 
 def test_a_failure_of_another_kind_of_server() -> None:
