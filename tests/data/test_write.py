@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.sparse import coo_array, csr_array
 
 from labelgrove import DataError, ParameterError, _unfinished
@@ -24,14 +22,6 @@ from labelgrove.data._write_rows import format_floats
 
 X = csr_array(np.array([[0, 0.1], [3, 0]]))
 LABELS = [(1, 0), ()]
-
-
-@given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False)))
-def test_floats_come_back_bit_for_bit(numbers: list[float]) -> None:
-    values = np.array(numbers, np.float32)
-    with np.errstate(under="ignore"):
-        back = np.array([float(text) for text in format_floats(values)]).astype(np.float32)
-    np.testing.assert_array_equal(back.view(np.uint32), values.view(np.uint32))
 
 
 def test_floats_are_short() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import httpx
 import pytest
@@ -176,13 +177,14 @@ def test_a_token_to_read_shows_everything_but_the_log(
         page.evaluate("document.getElementById('token-form').hidden = false")
 
 
-@pytest.mark.parametrize("body", ["<h1>Bad gateway</h1>", "{}", "null", '{"message": "no"}'])
-def test_a_failure_of_a_proxy_is_told(
-    screen: Callable[..., Screen], address: str, body: str
-) -> None:
+def test_a_failure_of_a_proxy_is_told(screen: Callable[..., Screen], address: str) -> None:
     page = screen(1280, False).page
     page.goto(address)
     page.wait_for_selector("html[data-ready]")
-    page.route("**/suggest", lambda route: route.fulfill(status=502, body=body))
-    page.locator("#text").fill("meow")
-    expect(page.locator("#notice")).to_have_text("The server answered with status 502.")
+    answer: dict[str, Any] = {}
+    page.route("**/suggest", lambda route: route.fulfill(**answer))
+    bodies = ["<h1>Bad gateway</h1>", "{}", "null", '{"message": "no"}']
+    for status, body in enumerate(bodies, start=502):
+        answer.update(status=status, body=body)
+        page.locator("#text").fill(f"meow {status}")
+        expect(page.locator("#notice")).to_have_text(f"The server answered with status {status}.")
