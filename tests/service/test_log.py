@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import random
 import sqlite3
-import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from cluster.kit import limited_files
 from labelgrove import DataError
 from labelgrove.service import _database, _log
 from labelgrove.service._batches import Batches
@@ -124,26 +124,21 @@ def test_forgotten_text_leaves_the_write_ahead_log_once_nobody_reads_it(path: Pa
     log.close()
 
 
-def test_who_looks_while_a_log_is_created_does_no_harm(path: Path) -> None:
-    for n in range(20):
-        one = path.with_name(f"{n}.sqlite")
-        looking = threading.Event()
+def test_who_looks_while_a_log_is_created_finds_none(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there: list[bool] = []
+    prepare = _database._prepare
 
-        def look(one: Path = one, looking: threading.Event = looking) -> None:
-            while not looking.is_set():
-                _database.has_events(one)
+    def looked_at(connection: sqlite3.Connection, log: Path) -> None:
+        there.append(log.exists())
+        assert not _database.has_events(log)
+        prepare(connection, log)
 
-        threads = [threading.Thread(target=look) for _ in range(2)]
-        for thread in threads:
-            thread.start()
-        try:
-            log = Log(one)
-            assert log.append(additions(1)).result().sequence == 1
-            log.close()
-        finally:
-            looking.set()
-            for thread in threads:
-                thread.join()
+    monkeypatch.setattr(_database, "_prepare", looked_at)
+    written(path, 1)
+    assert there == [False, True]  # never half of one
+    assert _database.has_events(path)
 
 
 def test_what_waits_is_committed_together_and_in_order(path: Path) -> None:
@@ -259,9 +254,11 @@ def test_no_write_reads_the_whole_log(path: Path) -> None:
     few = writes("a", "@1")
     log.append(additions(3000)).result()
     texts = [(str(i), "text", now() + 60_000) for i in range(3000)]
-    log._writer.executemany("INSERT INTO suggestions VALUES (?, ?, ?)", texts)
     keys = [(str(i), b"", b"", now()) for i in range(3000)]
+    log._writer.execute("BEGIN")
+    log._writer.executemany("INSERT INTO suggestions VALUES (?, ?, ?)", texts)
     log._writer.executemany("INSERT INTO requests VALUES (?, ?, ?, ?)", keys)
+    log._writer.execute("COMMIT")
     many = writes("b", "@9")
     assert all(later < first + 100 for first, later in zip(few, many, strict=True)), (few, many)
     log.close()
@@ -340,39 +337,18 @@ def test_only_a_damaged_log_is_recovered(path: Path) -> None:
     assert {file.name: file.read_bytes() for file in path.parent.iterdir()} == before
 
 
-FULL_DISK = """
-import resource, sys
-from pathlib import Path
-from labelgrove.service._events import Learnt
-from labelgrove.service._log import Addition, Log, now
-log = Log(Path(sys.argv[1]))
-one = [Addition("learn", Learnt("word " * 2000, ["a"]))]
-soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, hard))
-kept = 0
-try:
-    while kept < 100:
-        log.append(one).result()
-        kept += 1
-except Exception as problem:
-    print(kept, problem.status, problem)
-print(len(log.read(0, 1000)))
-resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-print(log.append(one).result().sequence)
-log.close()
-"""
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no RLIMIT_FSIZE")
 def test_a_full_disk_takes_nothing_and_resumes_when_there_is_room(path: Path) -> None:
-    ran = subprocess.run(
-        [sys.executable, "-c", FULL_DISK, path], capture_output=True, text=True, check=True
-    )
-    refused, there, resumed = ran.stdout.splitlines()
-    kept = int(refused.split()[0])
-    assert 0 < kept < 100
-    assert refused.split(" ", 1)[1] == "507 demo: the disk is full; nothing was learnt"
-    assert (int(there), int(resumed)) == (kept, kept + 1)
+    one, kept = [Addition("learn", Learnt("word " * 2000, ["a"]))], 0
+    with closing(Log(path)) as log:
+        with limited_files(200_000), pytest.raises(Problem) as full:
+            while kept < 100:
+                log.append(one).result()
+                kept += 1
+        assert kept > 0 and full.value.status == 507
+        assert str(full.value) == "demo: the disk is full; nothing was learnt"
+        assert len(log.read(0, 1000)) == kept
+        assert log.append(one).result().sequence == kept + 1
 
 
 def test_a_key_is_forgotten_after_a_week(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
