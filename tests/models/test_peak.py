@@ -46,7 +46,7 @@ def lom_tree() -> Any:
 
 
 def forest() -> Any:
-    X = np.random.default_rng(0).random((40, 60_000), np.float32)
+    X = np.random.default_rng(0).random((40, 45_000), np.float32)
     model = labelgrove.LdSMClassifier(n_estimators=4, epochs_per_node=1, random_state=0)
     return model.fit(X, np.eye(40, dtype=np.int8))
 
@@ -58,7 +58,7 @@ def embedding() -> Any:
 
 
 def memory_tree() -> Any:
-    X = np.random.default_rng(0).random((400, 20_000), np.float32)
+    X = np.random.default_rng(0).random((400, 10_000), np.float32)
     return labelgrove.MemoryTreeClassifier(reroutes=0).partial_fit(X, np.arange(400))
 
 

@@ -65,7 +65,7 @@ COMMANDS: dict[str, list[list[str]]] = {
 def test_from_the_command_line(name: str, tmp_path: Path) -> None:
     data = write_jsonl(tmp_path / "texts.jsonl", text_examples(300))
     files = []
-    for jobs in THREADS:
+    for jobs in (1, 3):
         folder = tmp_path / str(jobs)
         folder.mkdir()
         names = {"DATA": data, "MODEL": folder / "model.lg", "SMALL": folder / "small.lg"}
@@ -74,7 +74,7 @@ def test_from_the_command_line(name: str, tmp_path: Path) -> None:
             result = CliRunner().invoke(app, [*command, "--jobs", str(jobs)])
             assert result.exit_code == 0, result.output
         files.append({path.name: path.read_bytes() for path in folder.iterdir()})
-    assert files == files[:1] * len(THREADS)
+    assert files[0] == files[1]
 
 
 def test_threads_are_the_loaders_choice(tmp_path: Path) -> None:

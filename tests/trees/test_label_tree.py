@@ -138,17 +138,18 @@ def test_a_cycle_is_found_at_any_length(order: list[int]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", ["wide", "binary", "chain", "random"])
-def test_a_million_nodes_are_checked(shape: str) -> None:
+def test_many_nodes_are_checked(shape: str) -> None:
     """An algorithm quadratic in the number of nodes would not finish."""
-    nodes = np.arange(-1, 10**6 - 1)
+    n = 300_000
+    nodes = np.arange(-1, n - 1)
     parents = {
         "wide": np.minimum(nodes, 0),
         "binary": np.where(nodes < 0, -1, nodes // 2),
         "chain": nodes,
-        "random": (nodes * np.random.default_rng(0).random(10**6)).astype(int),
+        "random": (nodes * np.random.default_rng(0).random(n)).astype(int),
     }[shape]
     parents[0] = -1
-    n_leaves = 10**6 - np.unique(parents[1:]).size
+    n_leaves = n - np.unique(parents[1:]).size
     tree = LabelTree(parents, np.arange(n_leaves))
     assert tree.n_labels == n_leaves and tree.children(0)
 
