@@ -51,6 +51,17 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def nothing_is_flushed() -> Iterator[None]:
+    """Save the time: tests write thousands of files, and none must outlive a loss of power.
+
+    Processes that tests start flush, and so do the tests of flushing.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def plain_terminals() -> Iterator[None]:
     """Ignore the caller's terminal settings: CI forces colours in its own log."""
     with pytest.MonkeyPatch.context() as environment:

@@ -20,6 +20,9 @@ from persistence.small_model import HEADER, small_arrays
 
 posix = pytest.mark.skipif(os.name == "nt", reason="Windows has no such files")
 
+FSYNC = os.fsync
+"""The system's own, which is replaced while tests run."""
+
 
 def fail(error: BaseException) -> Callable[..., None]:
     def raise_it(*_: object, **__: object) -> None:
@@ -97,12 +100,10 @@ def test_a_circle_of_links_is_an_error_of_the_system(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_flushed_is_no_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = os.fsync
-
     def only_files(descriptor: int) -> None:
         if stat.S_ISDIR(os.fstat(descriptor).st_mode):
             raise OSError(errno.EINVAL, "Invalid argument")
-        real(descriptor)
+        FSYNC(descriptor)
 
     monkeypatch.setattr(os, "fsync", only_files)
     write_model(tmp_path / "m", HEADER, {})
@@ -114,12 +115,12 @@ def test_file_and_folder_are_flushed_and_the_file_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order: list[str] = []
-    real_sync, real_replace = os.fsync, os.replace
+    real_replace = os.replace
 
     def sync(descriptor: int) -> None:
         is_folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
         order.append("folder" if is_folder else f"file of {os.fstat(descriptor).st_size}")
-        real_sync(descriptor)
+        FSYNC(descriptor)
 
     def replace(*paths: object) -> None:
         order.append("replace")

@@ -26,10 +26,11 @@ importlib.import_module("anyio._backends._asyncio")
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ask again at once: who does not answer, and a leader for news."""
+    """Ask again at once: who does not answer, and a leader for news. Flush no log."""
     monkeypatch.setattr("labelgrove.client._FIRST_PAUSE", 0.0)
     monkeypatch.setattr("labelgrove.service._follow._PAUSE", 0.01)
     monkeypatch.setattr("labelgrove.service._follow._PAUSE_AFTER_FAILURE", 0.01)
+    monkeypatch.setattr("labelgrove.service._database._SYNCHRONOUS", "OFF")
 
 
 @pytest.fixture
