@@ -163,21 +163,22 @@ def test_a_folder_without_permission(start: Start, texts: Path, tmp_path: Path) 
     assert errors.decode() == f"error: {folder}: permission denied\n"
 
 
-def test_closed_standard_output_is_survived(texts: Path, text_model: Path) -> None:
-    command = f"{sys.executable} -m labelgrove info {text_model} >&-"
-    found = subprocess.run(["sh", "-c", command], capture_output=True, check=False)
-    assert b"Traceback" not in found.stderr
+def test_closed_standard_output_is_survived(start: Start, text_model: Path) -> None:
+    process = start("info", text_model, env=environment(LABELGROVE_TEST_CLOSED="1"))
+    assert b"Traceback" not in process.communicate()[1]
 
 
 def test_closed_standard_input_matters_only_where_it_is_to_be_read(
-    texts: Path, tmp_path: Path
+    start: Start, texts: Path, tmp_path: Path
 ) -> None:
-    def learnt_from(data: object) -> subprocess.CompletedProcess[bytes]:
-        command = f"{sys.executable} -m labelgrove train {data} -o {tmp_path / 'm.lg'} <&-"
-        return subprocess.run(["sh", "-c", command], capture_output=True, check=False)
+    def learnt_from(data: str | Path) -> tuple[int, bytes]:
+        words = ("train", data, "-o", tmp_path / "m.lg")
+        process = start(*words, env=environment(LABELGROVE_TEST_CLOSED="0"))
+        _, errors = process.communicate()
+        return process.returncode, errors
 
-    assert learnt_from(texts).returncode == 0
-    assert learnt_from("-").stderr == b"error: <stdin>: standard input is closed\n"
+    assert learnt_from(texts)[0] == 0
+    assert learnt_from("-") == (1, b"error: <stdin>: standard input is closed\n")
 
 
 def test_no_progress_line_without_a_terminal(start: Start, texts: Path, tmp_path: Path) -> None:
