@@ -15,15 +15,11 @@ from engine.driver import (
     LEARNERS,
     POLICIES,
     LabelBook,
-    example,
-    learn,
     options,
     play,
-    rows,
     save_bytes,
 )
 from labelgrove import OnlinePLTClassifier, _core
-from naive.learners import instance
 from naive.streams import Event, random_stream, streams
 
 REPLAYS: list[tuple[int | str, int]] = [(0, 0), (1, 0), ("auto", 3)]
@@ -103,33 +99,6 @@ def test_resuming_with_dense_rows(learner: str) -> None:
         resumed = reloaded(resumed, given)
         play(resumed, books[1], event, width=12)
     assert save_bytes(resumed) == save_bytes(straight)
-
-
-@pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("learner", LEARNERS)
-def test_saved_for_prediction_it_predicts_the_same(policy: str, learner: str) -> None:
-    given = options(policy=policy, learner=learner, max_leaves=4)
-    engine, book = _core.OnlinePlt(given), LabelBook()
-    for event in random_stream(5, length=100):
-        play(engine, book, event)
-    saved = engine.save(True)
-    lean = _core.OnlinePlt.load(given, saved, for_prediction=True)
-    asked = rows([example(instance({f: 1.0, f + 2: -0.5, 77: 1.0}), []) for f in range(12)])
-    for arguments in [(9, 0, None, 1), (3, 2, None, 2), (4, 0, np.arange(7, dtype=np.uint32), 1)]:
-        pairs = zip(engine.top_k(*asked, *arguments), lean.top_k(*asked, *arguments), strict=True)
-        assert all(mine.tobytes() == theirs.tobytes() for mine, theirs in pairs)
-    cut = np.full(1, 0.05, np.float32)
-    pairs = zip(
-        engine.above_threshold(*asked, engine.scope(cut), 1),
-        lean.above_threshold(*asked, lean.scope(cut), 1),
-        strict=True,
-    )
-    assert all(mine.tobytes() == theirs.tobytes() for mine, theirs in pairs)
-    assert not lean.can_learn
-    before = {name: array.tobytes() for name, array in lean.save(True).items()}
-    assert before == {name: array.tobytes() for name, array in saved.items()}
-    with pytest.raises(RuntimeError, match="prediction only"):
-        learn(lean, [example(instance({0: 1.0}), [0])])
 
 
 def realistic(learner: str, replay: int, n: int = 3000) -> tuple[OnlinePLTClassifier, Any]:

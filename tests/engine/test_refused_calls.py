@@ -13,6 +13,7 @@ from labelgrove import (
     EmbeddingClassifier,
     LdSMClassifier,
     LOMTreeClassifier,
+    MemoryTreeClassifier,
     OnlinePLTClassifier,
     PLTClassifier,
     _core,
@@ -151,7 +152,13 @@ def test_more_than_one_class() -> None:
 
 
 @pytest.mark.parametrize(
-    "estimator", [OnlinePLTClassifier(), PLTClassifier(n_trees=2), LdSMClassifier(n_estimators=2)]
+    "estimator",
+    [
+        OnlinePLTClassifier(),
+        PLTClassifier(),
+        PLTClassifier(n_trees=2),
+        LdSMClassifier(n_estimators=2),
+    ],
 )
 def test_scopes_of_another_model(estimator: Any) -> None:
     engine, other = engine_of(estimator), engine_of(estimator)
@@ -163,11 +170,13 @@ def test_scopes_of_another_model(estimator: Any) -> None:
 def test_a_scope_of_a_model_that_has_grown() -> None:
     for engine, at_first in (
         (engine_of(OnlinePLTClassifier()), f32(0.1, 0.2, 0.3)),
+        (engine_of(MemoryTreeClassifier()), f32(0.1, 0.2, 0.3)),
         (engine_of(LOMTreeClassifier(), list("abcab")), f32(0.1)),
     ):
-        scope = engine.scope(at_first)
+        scopes = [engine.scope(at_first, allowed) for allowed in (None, u32(0, 1))]
         engine.learn(*ROWS, i64(0, 1, 2), u32(3, 4), 0, 2, 1)
-        refused(engine.above_threshold, *DENSE, scope, 1, match="the model has grown since")
+        for scope in scopes:
+            refused(engine.above_threshold, *DENSE, scope, 1, match="the model has grown since")
 
 
 # --- trees ---------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,12 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.driver import NONE, Array, Example, LabelBook, learn, options, play, rows
+from engine.driver import NONE, Array, Example, options, rows
 from engine.trees import engine_tree, start_trees
 from labelgrove import OnlinePLTClassifier, _core
 from naive import search
 from naive.label_tree import LabelTree
-from naive.streams import random_stream
 
 # Margins of the bias: the middle, both ends (where exp is clipped), and values between.
 MARGINS = st.sampled_from([0.0, 0.0, 1000.0, 1000.0, -1000.0, 2.0, -1.0])
@@ -197,39 +195,6 @@ def test_an_empty_model_answers_nothing() -> None:
     engine = _core.OnlinePlt(options())
     labels, scores, costs = engine.top_k(*NO_FEATURES, 3, 0, None, 1)
     assert ranked(labels[0], scores[0]) == [] and not costs.any()
-
-
-@pytest.mark.parametrize("policy", ["best-greedy", "random", "cpet", "complete"])
-@pytest.mark.parametrize("learner", ["arow", "adagrad", "sgd"])
-def test_searches_agree_on_a_model_that_was_learnt(policy: str, learner: str) -> None:
-    """With known and unknown features, silent leaves, and labels still to come."""
-    engine, book = (
-        _core.OnlinePlt(options(policy=policy, learner=learner, max_leaves=4)),
-        LabelBook(),
-    )
-    for event in random_stream(seed=1, length=80):
-        play(engine, book, event)
-    learn(engine, [Example((3,), (1.0,), (book.count,))])
-    alive = sorted([*book.ids.values(), book.count])
-    rng = random.Random(1)
-    asked = [Example((f, f + 1 + f % 3, 40), (1.0, rng.random(), 1.0)) for f in range(12)]
-    given = rows([*asked, Example((), ())])
-    every, scores, *_ = engine.top_k(*given, len(alive) + 3, 0, None, 1)
-    indptr, *found = engine.above_threshold(*given, engine.scope(np.zeros(1, np.float32)), 1)[:3]
-    beam = engine.top_k(*given, 5, 1000, None, 1)[:2]
-    for i in range(len(asked) + 1):
-        ranking = ranked(every[i], scores[i])
-        assert ranking == sorted(ranking, key=lambda item: (-item[1], item[0]))
-        assert sorted(label for label, _ in ranking) == alive
-        part = slice(indptr[i], indptr[i + 1])
-        assert ranked(found[0][part], found[1][part]) == ranking
-        for k in (1, 5):
-            some = engine.top_k(*given, k, 0, None, 1)
-            assert ranked(some[0][i], some[1][i]) == ranking[:k]
-        assert ranked(beam[0][i], beam[1][i]) == ranking[:5]
-        wanted = set(alive[::3])
-        listed = engine.top_k(*given, 4, 0, ids(sorted(wanted)), 1)
-        assert ranked(listed[0][i], listed[1][i]) == [r for r in ranking if r[0] in wanted][:4]
 
 
 @pytest.mark.parametrize("n_trees", [1, 3])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from labelgrove import LdSMClassifier, MemoryTreeClassifier, OnlinePLTClassifier, PLTClassifier
+from labelgrove import LdSMClassifier, OnlinePLTClassifier, PLTClassifier
 from labelgrove.models.engine._learned import Learned
 
 
@@ -80,27 +80,3 @@ def test_anew_when_the_model_changes(name: str) -> None:
     agrees()
     model.set_thresholds(np.full(len(model.classes_), 0.1))
     agrees()
-
-
-@pytest.mark.parametrize("allowed", [None, np.arange(5, dtype=np.uint32)])
-@pytest.mark.parametrize(
-    "make", [lambda: OnlinePLTClassifier(second_stage=None), MemoryTreeClassifier]
-)
-def test_the_engine_refuses_a_scope_of_another_state(make: Callable[[], Any], allowed: Any) -> None:
-    X, Y = data()
-    model = make().partial_fit(X, Y)
-    learned = model._learned
-    rows = learned.check_rows(X)
-    scope = learned.engine.scope(learned.thresholds(np.full(30, 0.1)), allowed)
-    assert len(learned.engine.above_threshold(*rows.arrays, scope, 1)[1]) > 0
-    model.partial_fit(X[:1], [["another"]])
-    with pytest.raises(ValueError, match="grown"):
-        learned.engine.above_threshold(*rows.arrays, scope, 1)
-
-
-@pytest.mark.parametrize("name", ["online", "batch", "three trees", "ldsm"])
-def test_the_engine_refuses_no_thresholds(name: str) -> None:
-    X, Y = data()
-    model = MODELS[name]().fit(X, Y)
-    with pytest.raises(ValueError, match="expected one threshold"):
-        model._learned.engine.scope(np.zeros(0, np.float32))
