@@ -40,10 +40,31 @@ TEST("score calibration: new, it is the identity but for the tilt") {
   for (const float p : {0.01F, 0.3F, 0.5F, 0.99F}) {
     CHECK_NEAR(at(calibration, log_odds(static_cast<double>(p))), static_cast<double>(p), 0.02);
   }
+  CHECK_EQ(calibration.curve().fall, 0.0);
+  const std::vector<double> empty(4 * kKnots);
+  CHECK_EQ(ScoreCalibration(calibration.weight(), empty, empty).curve().fall, 0.0);
+}
+
+TEST("score calibration: counts of earlier examples are discounted, within limits") {
+  ScoreCalibration calibration(2);
+  const double missing = std::nan("");
+  const double infinity = std::numeric_limits<double>::infinity();
+  const bool right[] = {false, true, true};
+  calibration.add(std::array{missing, 0.0, infinity}, right, 1.0);
+  const double once = 1.0 / (1.0 - 0x1p-12);
+  CHECK_EQ(calibration.weight(), once);
+  CHECK_EQ(calibration.counts()[kKnots + kKnots / 2], once);
+  CHECK_EQ(calibration.counts()[2 * kKnots - 1], once);
+  CHECK_EQ(calibration.counts()[kKnots / 2], 0.0);
+  calibration.add(std::array{missing}, right, 0.0);
+  CHECK_EQ(calibration.weight(), once);
+  CHECK_EQ(calibration.counts()[kKnots + kKnots / 2], 0x1p-10 * once);
+  CHECK_EQ(calibration.hits()[kKnots + kKnots / 2], 0x1p-10 * once);
 }
 
 TEST("score calibration: it learns how often labels are right") {
   ScoreCalibration calibration(1);
+  at(calibration, 0.0);  // must not be remembered
   add_examples(calibration, 3000);
   for (const double p : {0.2, 0.5, 0.8}) CHECK_NEAR(at(calibration, log_odds(p)), p / 2.0, 0.05);
 }
@@ -71,6 +92,40 @@ TEST("score calibration: labels that reach a threshold have at least the uncalib
       CHECK(found < thresholds[i] || score >= least[i]);
     }
   }
+}
+
+TEST("score calibration: no rounding keeps a label that reaches a threshold below the uncalibrated score") {
+  ScoreCalibration calibration(1);
+  const bool right = true;
+  for (int i = 0; i < 100; ++i) calibration.add(std::array{log_odds(0.9)}, &right, 0.999);
+  std::vector<float> thresholds{1.0F};
+  for (int i = 1; i < 300; ++i) thresholds.push_back(static_cast<float>(i) / 300.0F);
+  std::vector<float> least(thresholds.size());
+  calibration.uncalibrate(thresholds, 0, least.data());
+  for (std::size_t i = 0; i < thresholds.size(); ++i) {
+    float score = least[i];
+    for (int step = 0; step < 3; ++step) {
+      score = std::nextafter(score, 0.0F);
+      CHECK(static_cast<float>(at(calibration, log_odds(static_cast<double>(score)))) < thresholds[i]);
+    }
+  }
+  CHECK(least[0] < 1.0F);
+}
+
+TEST("score calibration: the last place stands for all later ones") {
+  ScoreCalibration calibration(2);
+  Random random(3);
+  for (int i = 0; i < 500; ++i) {
+    const bool right[] = {true, random.chance(0.2)};
+    calibration.add(std::array{0.0, 0.0}, right, 0.999);
+  }
+  CHECK(calibration.curve().fall > 0.0);
+  CHECK(at(calibration, 0.0, 1) < at(calibration, 0.0, 0));
+  CHECK_EQ(at(calibration, 0.0, 9), at(calibration, 0.0, 1));
+  const float threshold = 0.5F;
+  float least[2]{};
+  for (const std::size_t place : {1U, 9U}) calibration.uncalibrate(std::span(&threshold, 1), place, &least[place / 9]);
+  CHECK_EQ(least[0], least[1]);
 }
 
 TEST(
@@ -101,14 +156,19 @@ TEST("score calibration: its parts are all that it is, and others are refused") 
   std::vector<double> more(hits);
   more[20] = counts[20] + 1.0;
   using Bad = std::invalid_argument;
+  std::vector<double> negative(hits);
+  negative[20] = -1.0;
   const std::vector<double> few(kKnots);
+  const std::vector<double> odd(kKnots + 1);
   const std::vector<double> none;
   CHECK_THROWS(Bad, ScoreCalibration(1.0, counts, more));
   CHECK_THROWS(Bad, ScoreCalibration(2.0, counts, hits));
   CHECK_THROWS(Bad, ScoreCalibration(1.0, std::vector<double>(2 * kKnots, 1e308), hits));
   CHECK_THROWS(Bad, ScoreCalibration(1.0, std::vector<double>(2 * kKnots, std::nan("")), hits));
   CHECK_THROWS(Bad, ScoreCalibration(1.0, none, none));
-  CHECK_THROWS(Bad, ScoreCalibration(1.0, few, hits));
+  CHECK_THROWS(Bad, ScoreCalibration(1.0, counts, negative));
+  CHECK_THROWS(Bad, ScoreCalibration(1.0, few, std::vector<double>(2 * kKnots)));
+  CHECK_THROWS(Bad, ScoreCalibration(1.0, odd, odd));
 }
 
 }  // namespace
