@@ -1,5 +1,7 @@
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "harness.hpp"
@@ -18,12 +20,41 @@ std::vector<std::string> words_of(std::string_view text) {
   return found;
 }
 
+// The letters of all words.
+std::vector<Unit> units_of(std::string_view text) {
+  std::vector<Unit> found;
+  WordReader(false).read(text,
+                         [&](const Word& word) { found.insert(found.end(), word.units.begin(), word.units.end()); });
+  return found;
+}
+
+std::string repeated(std::string_view text, std::size_t times) {
+  std::string all;
+  for (std::size_t i = 0; i < times; ++i) all += text;
+  return all;
+}
+
 TEST("text: words are runs of letters, digits and their marks, in the order of the text") {
   CHECK(words_of("Two words, 3x!") == std::vector<std::string>({"Two", "words", "3x"}));
   CHECK(words_of("soft\u00adhyphen e\u0301t\u0301") ==
         std::vector<std::string>({"soft\u00adhyphen", "e\u0301t\u0301"}));
   CHECK(words_of("\u0301 \u200d -").empty());
   CHECK_EQ(words_of(std::string(1000, 'x')).size(), 1000 / kLongestWord + 1);
+  CHECK(words_of("\u5929\u6c17x \u5929") == std::vector<std::string>({"\u5929\u6c17", "x", "\u5929"}));
+}
+
+TEST("text: a letter has its marks, up to a limit, and a syllable its parts") {
+  CHECK(units_of("e\u0301t") == std::vector<Unit>({with_mark('e', 0x301), 't'}));
+  CHECK(units_of("e" + repeated("\u0301", kMostMarks)) == units_of("e" + repeated("\u0301", kMostMarks + 1)));
+  CHECK(units_of("e" + repeated("\u0301", kMostMarks)) != units_of("e" + repeated("\u0301", kMostMarks - 1)));
+  for (const auto& [syllable, parts] : {std::pair("\uac01", "\u1100\u1161\u11a8"), {"\ud7a3", "\u1112\u1175\u11c2"}}) {
+    CHECK_EQ(units_of(syllable).size(), 1U);
+    CHECK(units_of(parts) == units_of(syllable));
+    CHECK(words_of(parts) == std::vector<std::string>({parts}));
+  }
+  for (const char* apart : {"\uac01\u11a8", "\uac00\u11a7", "\uac00\u11c3", "\u1100\u1176", "\u1113\u1161"}) {
+    CHECK_EQ(units_of(apart).size(), 2U);
+  }
 }
 
 TEST("text: invalid UTF-8 separates words, and nothing is read beyond the end") {
@@ -32,6 +63,30 @@ TEST("text: invalid UTF-8 separates words, and nothing is read beyond the end") 
     const std::string text = std::string{'a'}.append(bad);
     CHECK(words_of(text).size() == 1);
     CHECK(words_of(std::string(text).append("b")) == std::vector<std::string>({"a", "b"}));
+  }
+}
+
+TEST("text: the first and the last code points of every length are read, and nothing beyond") {
+  using namespace std::string_view_literals;
+  for (const auto& [bytes, point] : {std::pair("\x7f"sv, 0x7fU),
+                                     {"\xc2\x80"sv, 0x80U},
+                                     {"\xdf\xbf"sv, 0x7ffU},
+                                     {"\xe0\xa0\x80"sv, 0x800U},
+                                     {"\xed\x9f\xbf"sv, 0xd7ffU},
+                                     {"\xee\x80\x80"sv, 0xe000U},
+                                     {"\xef\xbf\xbf"sv, 0xffffU},
+                                     {"\xf0\x90\x80\x80"sv, 0x10000U},
+                                     {"\xf4\x8f\xbf\xbf"sv, 0x10ffffU}}) {
+    std::string_view left = bytes;
+    CHECK_EQ(next_point(left), point);
+    CHECK(left.empty());
+  }
+  for (const std::string_view bytes :
+       {"\x80"sv, "\xc1\xbf"sv, "\xc3\xc0"sv, "\xe0\x9f\xbf"sv, "\xed\xa0\x80"sv, "\xed\xbf\xbf"sv,
+        "\xf0\x8f\xbf\xbf"sv, "\xf4\x90\x80\x80"sv, "\xf9\x80\x80\x80"sv}) {
+    std::string_view left = bytes;
+    CHECK_EQ(next_point(left), kReplacement);
+    CHECK_EQ(left.size(), bytes.size() - 1);
   }
 }
 
@@ -108,12 +163,84 @@ TEST("text: options outside their domains are refused") {
     }
     return false;
   };
+  CHECK(!refused([](TextOptions& o) {
+    o.longest_run = 8;
+    o.shortest_piece = o.longest_piece = 16;
+    o.columns = 2;
+  }));
   CHECK(refused([](TextOptions& o) { o.longest_run = 0; }));
+  CHECK(refused([](TextOptions& o) { o.shortest_run = 0; }));
   CHECK(refused([](TextOptions& o) { o.shortest_run = 2; }));
   CHECK(refused([](TextOptions& o) { o.longest_run = 9; }));
   CHECK(refused([](TextOptions& o) { o.longest_piece = 3; }));
+  CHECK(refused([](TextOptions& o) { o.shortest_piece = 4, o.longest_piece = 3; }));
+  CHECK(refused([](TextOptions& o) { o.shortest_piece = o.longest_piece = 17; }));
   CHECK(refused([](TextOptions& o) { o.columns = 1; }));
+  CHECK(refused([](TextOptions& o) { o.columns = kNone / 2; }));
   CHECK(refused([](TextOptions& o) { o.piece_weight = 0.0F; }));
+  CHECK(refused([](TextOptions& o) { o.piece_weight = 1e6F; }));
+  CHECK(refused([](TextOptions& o) { o.most_features = 0; }));
+}
+
+TEST("text: words of too few documents have no weight, even if rarity does not count") {
+  TextOptions options;
+  options.rare_count_more = false;
+  const std::vector<std::string_view> texts{"one two", "two three"};
+  CHECK(TextFeatures(options).fit_transform(texts, 1).indptr == std::vector<std::int64_t>({0, 1, 2}));
+}
+
+TEST("text: words of no document so far have no weight") {
+  TextOptions options;
+  options.least_documents = 1;
+  TextFeatures features(options);
+  const std::vector<std::string_view> texts{"one two", "two three"};
+  CHECK(features.fit_transform(texts, 1).indptr == std::vector<std::int64_t>({0, 2, 4}));
+  const std::string_view text = "two four";
+  CHECK(features.transform({&text, 1}, 1).indptr == std::vector<std::int64_t>({0, 1}));
+}
+
+TEST("text: counts that are none are refused") {
+  TextOptions options;
+  options.columns = 1U << 10;
+  const TextFeatures features(options);
+  const SparseRows beyond{.indptr = {0, 1}, .ids = {1U << 10}, .values = {1.0F}};
+  const SparseRows last{.indptr = {0, 1}, .ids = {(1U << 10) - 1}, .values = {1.0F}};
+  const auto weighted = [&](const RowView& counts) { return features.weighted({&counts, 1}, true, 1); };
+  CHECK_EQ(weighted(last.view()).indptr.size(), 2U);
+  CHECK_THROWS(std::invalid_argument, weighted(beyond.view()));
+  CHECK_THROWS(std::invalid_argument, weighted({{}, last.ids, last.values}));
+}
+
+TEST("text: a saved number takes as few groups as it can") {
+  TextOptions options;
+  options.columns = 1U << 10;
+  MemoryArchive archive;
+  archive.arrays()["documents"] = std::vector<std::uint8_t>{0x7f, 0x7f, 0x80, 0x01, 0x80, 0x01};
+  archive.arrays()["counters"] = std::vector<std::uint64_t>{1000};
+  CHECK(saved(TextFeatures(options, archive)) == archive);
+}
+
+TEST("text: damaged document frequencies are refused") {
+  TextOptions options;
+  options.columns = 1U << 10;
+  const auto load = [&](std::vector<std::uint8_t> documents, std::vector<std::uint64_t> counters) {
+    MemoryArchive archive;
+    archive.arrays()["documents"] = std::move(documents);
+    archive.arrays()["counters"] = std::move(counters);
+    return TextFeatures(options, archive).documents();
+  };
+  CHECK_EQ(load({0, 1, 5, 3, 0xfa, 0x07, 1}, {3}), 3U);  // columns 0, 5 and 1023
+  using Bad = std::invalid_argument;
+  CHECK_THROWS(Bad, load({}, {}));
+  CHECK_THROWS(Bad, load({}, {3, 3}));
+  CHECK_THROWS(Bad, load({}, {std::uint64_t{1} << 60}));
+  CHECK_THROWS(Bad, load({5}, {3}));                                         // cut short
+  CHECK_THROWS(Bad, load({0x81, 0x80, 0x80, 0x80, 0x80, 0x00, 1}, {3}));     // a number of too many groups
+  CHECK_THROWS(Bad, load({0, 1, 0, 1}, {3}));                                // the same column again
+  CHECK_THROWS(Bad, load({0x80, 0x08, 1}, {3}));                             // column 1024
+  CHECK_THROWS(Bad, load({1, 0}, {3}));                                      // in no document
+  CHECK_THROWS(Bad, load({1, 4}, {3}));                                      // in more than there are
+  CHECK_THROWS(Bad, load({1, 0xff, 0xff, 0xff, 0xff, 0x0f}, {1ULL << 40}));  // in more than can be counted
 }
 
 TEST("unicode: characters are decomposed and case-folded") {
@@ -129,6 +256,7 @@ TEST("unicode: characters are decomposed and case-folded") {
   CHECK(Unicode::kind(unicode.entry(0x5929)) == CharacterKind::unspaced);
   CHECK(Unicode::kind(unicode.entry(0x308)) == CharacterKind::mark);
   CHECK_EQ(static_cast<int>(Unicode::order(unicode.entry(0x308))), 230);
+  CHECK(Unicode::kind(unicode.entry(0xe0100)) == CharacterKind::ignorable);
   CHECK(Unicode::kind(unicode.entry(0x10ffff)) == CharacterKind::separator);
 }
 
