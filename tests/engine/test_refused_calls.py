@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -148,6 +148,66 @@ def test_more_than_one_class() -> None:
         refused(engine.learn, *ROWS, *labels, 0, 2, 1, match="exactly one class")
 
 
+# --- types of arrays -----------------------------------------------------------------------------
+
+
+def calls() -> Iterator[tuple[Callable[..., Any], tuple[Any, ...]]]:
+    """Functions with arguments that they accept."""
+    examples = (*ROWS, *LABELS)
+    yield _core.check_rows, (*ROWS, 2)
+    sums = _core.LabelSums(4)
+    yield sums.add, (*examples, 0, 2, None)
+    yield sums.cosines, (*ROWS, u32(0, 1), 1)
+    yield sums.counts, (u32(0),)
+    yield sums.forget, (u32(0),)
+    calibration = _core.ScoreCalibration(2)
+    yield _core.ScoreCalibration.load, (calibration.save(),)
+    yield calibration.add, (np.zeros((2, 3)), np.zeros(6, bool), f64(1, 1))
+    yield calibration.apply, (f64(0), i64(0), np.zeros((2, 1)))
+    yield calibration.uncalibrate, (f32(0.5), 0)
+    yield _core.log_odds, (f32(0.5),)
+    yield _core.label_vectors, (*ROWS, 5, *LABELS, 1)
+    yield _core.visits, (PARENTS, LEAVES, i64(0, 1), u32(0), f64(1))
+    yield _core.cheapest_reduction, (PARENTS, LEAVES, f64(1, 1, 1), 1.0)
+    yield _core.cluster_labels, (*ROWS, 5, f64(1, 1), f64(1, 1), CLUSTERING, 1, False)
+    progress = _core.Progress()
+    yield _core.train_batch_plt, (training(), [TREE], 2, *examples, None, None, 1, progress)
+    nodes = (training(), TREE, u32(1), 2, *examples, None, 1, progress, None)
+    yield _core.train_batch_nodes, nodes
+    engine = engine_of(OnlinePLTClassifier())
+    scope = engine.scope(f32(0.5))
+    yield engine.scope, (f32(0.5),)
+    yield engine.top_k, (*ROWS, 2, 0, None, 1)
+    yield engine.above_threshold, (*ROWS, scope, 1)
+    yield engine.explain, (*[array[:n] for array, n in zip(ROWS, (2, 1, 1), strict=True)], 0)
+    yield engine.paths, (*examples, 1)
+    yield engine.learn, (*examples, 0, 2, 1)
+    yield engine.remove_labels, (u32(0),)
+    forest = _core.Forest(LdsmOptions.from_parameters(LdSMClassifier().get_params()).to_dict())
+    yield forest.grow, (*examples, None, None, 2, 1, progress)
+    embedding = engine_of(EmbeddingClassifier(dimension=4))
+    yield embedding.start_with, (u32(0, 1), f32(*range(8)))
+    yield embedding.fit, (*examples, None, 1, 1, progress)
+    text: Any = TextFeatures("words").fit(["one two"])._engine
+    yield text.add, ROWS
+    yield text.learn, (*ROWS, 1)
+
+
+def test_arrays_of_another_type_are_not_converted() -> None:
+    """A copy of an array would cost time and memory that nothing accounts for."""
+    for call, given in calls():
+        for i, array in enumerate(given):
+            if not isinstance(array, np.ndarray):
+                continue
+            another = array.astype(np.float32 if array.dtype == np.float64 else np.float64)
+            for wrong in (another, np.repeat(array, 2, axis=-1)[..., ::2]):
+                if wrong.dtype == array.dtype and wrong.flags.c_contiguous:
+                    continue  # a single number
+                with pytest.raises(TypeError, match="incompatible function arguments"):
+                    call(*given[:i], wrong, *given[i + 1 :])
+        call(*given)
+
+
 # --- scopes --------------------------------------------------------------------------------------
 
 
@@ -182,6 +242,16 @@ def test_a_scope_of_a_model_that_has_grown() -> None:
 # --- trees ---------------------------------------------------------------------------------------
 
 PARENTS, LEAVES = i64(-1, 0, 0), u32(0, 1)
+CLUSTERING: dict[str, Any] = {
+    "arity": 2,
+    "max_leaf_size": 1,
+    "tolerance": 1e-4,
+    "max_iterations": 10,
+    "seed": 0,
+    "lambda": 0.0,
+    "smoothing": 0.0,
+    "weighted_intermediate": True,
+}
 
 
 @pytest.mark.parametrize(
@@ -224,17 +294,7 @@ def test_what_is_asked_about_clusters() -> None:
 def test_labels_that_cannot_be_clustered(
     frequencies: Array, fano: Array, changes: dict[str, Any], dimension: int, message: str
 ) -> None:
-    given = {
-        "arity": 2,
-        "max_leaf_size": 1,
-        "tolerance": 1e-4,
-        "max_iterations": 10,
-        "seed": 0,
-        "lambda": 0.0,
-        "smoothing": 0.0,
-        "weighted_intermediate": True,
-    }
-    rest = (frequencies, fano, {**given, **changes}, 1, False)
+    rest = (frequencies, fano, {**CLUSTERING, **changes}, 1, False)
     refused(_core.cluster_labels, *ROWS, dimension, *rest, match=message)
 
 
