@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <string>
 #include <vector>
 
 #include "harness.hpp"
@@ -80,6 +82,76 @@ TEST("node learners: a node above remembers the same examples, and discarding re
   for (NodeId v = 0; v <= 10; ++v) learners.discard(v);
   CHECK(!learners.has(3));
   CHECK(learners.memory_bytes() < bytes);
+}
+
+TEST("node learners: a budget counts what is announced, and forgets rows only for what will fit") {
+  LearnerOptions learner;
+  learner.kind = LearnerKind::adagrad;
+  LabelTree tree;
+  tree.insert_node(kRoot);
+  tree.give_label(2, 0);
+  tree.add_leaf(kRoot, 1);
+  Random random(8);
+  const Example x = random_example(random, 200, 1.0);
+  Workspace work;
+  // Node 0 has no classifiers; 256 bytes are counted for every node.
+  const auto start = [&](NodeLearners& learners) {
+    learners.start(kRoot, 2, true);
+    const std::vector<std::uint32_t> positives{0};
+    learners.block(kRoot).learn(x.view(), positives, 1.0F, Evidence::full, work);
+    learners.examples().add(x.view(), 1.0, 1.0F);
+    const std::uint64_t memories = learners.examples().most_bytes() + learners.memory(kRoot).most_bytes();
+    return 2 * 256 + memories + learners.block(kRoot).most_bytes();
+  };
+  NodeLearners unbounded(learner, {}, kSeed);
+  const std::uint64_t count = start(unbounded);
+  unbounded.make_room(1000);
+  CHECK_EQ(unbounded.budget().counted, 0U);
+
+  const std::uint64_t lasting = 2 * 256 + unbounded.block(kRoot).lasting_bytes();
+  const std::uint64_t labels = (count + 2500 - lasting) / 256;  // as many as there is room for without any rows
+  const std::uint64_t most = lasting + labels * 256;
+  NodeLearners learners(learner, {.max_bytes = most}, kSeed);
+  start(learners);
+  const SiblingBlock& block = learners.block(kRoot);
+  const auto counted = [&] { return learners.budget().counted; };
+  learners.make_room(most);
+  CHECK_EQ(counted(), most);
+  learners.make_room(7);  // more than is left, so that it is counted anew
+  CHECK_EQ(counted(), count + 7);
+  const std::vector<NodeId> nodes{0, kRoot};
+  learners.restore({100, 0});
+  learners.make_room_for_learning(nodes, tree, 3, 1);
+  CHECK_EQ(counted(), 100 + 3 * block.growth(3) + 64 + ReplayMemory::growth(1, 1));
+  const std::uint64_t leaf = SiblingBlock(learner, 0, true).most_bytes() + ReplayMemory().most_bytes() + 256;
+  learners.restore({100, 0});
+  learners.make_room_for_leaf(kRoot, false);
+  CHECK_EQ(counted(), 100 + leaf + block.growth_by_leaf());
+  learners.restore({100, 0});
+  learners.make_room_for_leaf(kRoot, true);
+  const std::uint64_t above = block.most_bytes_of_parent() + ReplayMemory().most_bytes() + 256;
+  CHECK_EQ(counted(), std::min(100 + leaf + above, count + leaf + above));
+
+  learners.restore({most, 5});
+  CHECK_EQ(learners.budget().replay_memory, 5U);
+  learners.check_fits(labels, 0, tree);
+  CHECK_THROWS(BudgetExceeded, learners.check_fits(labels + 1, 0, tree));
+  CHECK_THROWS(BudgetExceeded, learners.check_fits(0, (most - lasting) / block.growth(3) + 1, tree));
+  std::string message;
+  try {
+    learners.make_room(most);
+  } catch (const BudgetExceeded& error) {
+    message = error.what();
+  }
+  const std::uint64_t memories = learners.examples().most_bytes() + learners.memory(kRoot).most_bytes();
+  CHECK(message.find(std::to_string(lasting + memories + most) + " bytes") != std::string::npos);
+  CHECK_EQ(counted(), count);
+  CHECK_EQ(block.rows(), 201U);
+
+  learners.restore({most, 0});
+  learners.make_room(most - count);  // fits, but is more than may be taken without forgetting
+  CHECK(block.rows() < 201);
+  CHECK(counted() < most);
 }
 
 TEST("node archive: restores what nodes know and remember, also for prediction only") {
