@@ -142,6 +142,11 @@ def test_questions_beyond_the_rows() -> None:
     engine.learn(*DENSE, *labels, 1, 4, 1, None, np.array([1, 3], np.uint64), 2)
 
 
+@pytest.mark.parametrize("estimator", [OnlinePLTClassifier(), LdSMClassifier(n_estimators=2)])
+def test_explanations_of_several_rows(estimator: Any) -> None:
+    refused(engine_of(estimator).explain, *ROWS, 0, match="expected one row to explain")
+
+
 def test_more_than_one_class() -> None:
     engine = engine_of(LOMTreeClassifier(), list("abcab"))
     for labels in ((i64(0, 2, 3), u32(0, 1, 2)), (i64(0, 0, 1), u32(0))):
@@ -261,7 +266,7 @@ CLUSTERING: dict[str, Any] = {
         (i64(0, 0, 0), u32(0, 1)),
         (i64(-1, -1, 0), u32(0, 1)),
         (i64(-1, 2, 0), u32(0)),
-        (i64(-1, 1, 0), u32(0, 1)),
+        (i64(-1, 1, 0), u32(0)),
         (i64(-1, 0, 0), u32(0)),
         (i64(-1, 0, 0), u32(0, 1, 2)),
         (i64(-1, 0, 0), u32(0, 0)),
