@@ -32,6 +32,23 @@ void on_many(Check&& check) {
   }
 }
 
+TEST("search: a scope fits its own tree, until the tree grows beyond what the scope lists by node") {
+  LabelTree tree;
+  tree.give_label(kRoot, 0);
+  const LabelTree other = tree;
+  const Scope all(tree);
+  const Scope some(tree, std::vector<LabelId>{0});
+  Scope one(tree);
+  one.set_thresholds(std::vector<float>{0.5F});
+  Scope many(tree);
+  many.set_thresholds(std::vector<float>{0.5F, 0.5F});
+  const Scope* const scopes[] = {&all, &some, &one, &many};
+  for (const Scope* scope : scopes) CHECK(scope->fits(tree) && !scope->fits(other));
+  tree.insert_node(kRoot);
+  CHECK(all.fits(tree) && one.fits(tree));
+  CHECK(!some.fits(tree) && !many.fits(tree));
+}
+
 // --- the searches ---------------------------------------------------------------------------------------------------
 
 TEST("search: finds the k best in order, for any k") {

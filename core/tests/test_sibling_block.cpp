@@ -659,6 +659,19 @@ TEST("sibling block: weights read in place predict the same") {
         block.predict(x.view(), work, owned.data());
         borrowing.predict(x.view(), work, borrowed.data());
         CHECK(same_bits(owned, borrowed));
+        const LinearBlock linear = block.linear();
+        for (std::uint32_t c = 0; c < children; ++c) {
+          std::vector<float> added(x.ids.size(), -1.0F);
+          double margin = double{block.contributions(x.view(), c, added.data())};
+          for (const float one : added) margin += double{one};
+          CHECK_NEAR(double{owned[c]}, 1.0 / (1.0 + std::exp(-margin)), 1e-5);
+          double sum = double{linear.weights[c]};
+          for (std::size_t f = 0; f < linear.features.size(); ++f) {
+            const auto at = std::ranges::find(x.ids, linear.features[f]) - x.ids.begin();
+            if (at < std::ssize(x.ids)) sum += double{linear.weights[(f + 1) * children + c]} * double{x.values[at]};
+          }
+          CHECK_NEAR(double{linear.scale} * sum, margin, 1e-4);
+        }
       }
       CHECK(borrowing.bytes() < block.bytes());
       CHECK(same_bits(Contents(borrowing, false).weights, stored.weights));

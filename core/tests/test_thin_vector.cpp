@@ -27,6 +27,7 @@ TEST("thin vector: works like a vector, in one pointer") {
   REQUIRE(std::ranges::equal(thin, plain));
   thin.shrink_to_fit();
   CHECK_EQ(thin.capacity(), 12U);
+  CHECK_EQ(thin.bytes(), 8 + 12 * sizeof(std::uint64_t));
   REQUIRE(std::ranges::equal(thin, plain));
   thin.resize(0);
   thin.shrink_to_fit();
@@ -44,9 +45,12 @@ TEST("thin vector: copies are independent, and moved-from vectors are empty") {
   CHECK(moved.size() == 4 && moved[0] == 6);
   first = moved;
   CHECK(std::ranges::equal(first, moved) && first.data() != moved.data());
-  moved.release();
+  const auto& itself = first;
+  first = itself;
+  CHECK(std::ranges::equal(first, moved));
+  moved.resize(0);
   first = moved;
-  CHECK(first.empty());
+  CHECK_EQ(first.bytes(), 0U);
 }
 
 TEST("thin vector: a Rare value is copied deeply") {

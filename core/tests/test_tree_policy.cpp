@@ -39,6 +39,17 @@ TEST("tree policy: best-greedy weighs fit against balance") {
   CHECK_EQ(fit.select(tree, kNone, give), 2U);
   CHECK_EQ(balance.select(tree, kNone, give), 3U);
   CHECK_EQ(fit.past().draws + balance.past().draws, 0U);
+  const std::vector<float> equal{0.5F, 0.5F};
+  CHECK_EQ(fit.select(tree, kNone, [&](NodeId) { return std::span<const float>(equal); }), 2U);
+}
+
+TEST("tree policy: an example that is not learnt after all leaves no trace") {
+  TreePolicy policy = policy_of(Policy::random);
+  policy.observe(3);
+  policy.observe(20);
+  policy.take_back(20);
+  CHECK_EQ(policy.past().examples, 1U);
+  CHECK_EQ(policy.past().features, 3U);
 }
 
 TEST("tree policy: random choices are counted, and resume after loading") {
