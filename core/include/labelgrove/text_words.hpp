@@ -40,7 +40,6 @@ class WordReader {
   void read(std::string_view text, Use&& use) {
     size_ = 0;
     marks_.clear();
-    run_ = CharacterKind::separator;
     const char* const start = text.data();
     const auto at = [&] { return static_cast<std::size_t>(text.data() - start); };
     std::size_t begin = 0;  // of the current character
@@ -50,7 +49,6 @@ class WordReader {
       end_letter();
       if (size_ != 0) use(Word{{units_.data(), size_}, first, last, run_ == CharacterKind::unspaced});
       size_ = 0;
-      run_ = CharacterKind::separator;
     };
     const auto add_letter = [&](std::uint32_t point, CharacterKind kind) {
       if (kind != run_ || size_ == kLongestWord) end_word();
@@ -118,8 +116,8 @@ class WordReader {
 
   const Unicode* unicode_;
   bool fold_accents_;
-  std::array<std::uint8_t, 128> plain_{};  // by ASCII character: the unit of a letter or digit; 0 for all others
-  CharacterKind run_ = CharacterKind::separator;
+  std::array<std::uint8_t, 128> plain_{};         // by ASCII character: the unit of a letter or digit; 0 for all others
+  CharacterKind run_ = CharacterKind::separator;  // of the word's letters, if there are any
   std::array<Unit, kLongestWord> units_{};
   std::size_t size_ = 0;
   std::vector<Mark> marks_;
