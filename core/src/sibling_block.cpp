@@ -166,13 +166,6 @@ void SiblingBlock::reset_child(std::uint32_t child) {
 void SiblingBlock::drop_theta() {
   theta_ = false;
   --columns_;
-  // Columns beyond the last must have their initial values, for the next one that takes the place.
-  by_type([&]<typename Number>(Number zero) {
-    for (std::uint32_t r = 0; r < rows(); ++r) {
-      row<Number>(r)[columns_] = zero;
-      if (state_) states<Number>(r)[columns_] = nearest<StateOf<Number>>(options_.initial_state());
-    }
-  });
   if (room_for(columns_) < stride_) move_to_stride(room_for(columns_));
 }
 
@@ -432,7 +425,7 @@ std::size_t SiblingBlock::gather(const Features& x, std::vector<Number*>& rows, 
 void SiblingBlock::learn(const Features& x, std::span<const std::uint32_t> positives, float weight, Evidence evidence,
                          Workspace& work) {
   find_or_insert_rows(x, is_new(evidence), work);
-  const std::uint32_t columns = room_for(columns_);  // whole vectors; the columns beyond the last have initial values
+  const std::uint32_t columns = room_for(columns_);  // whole vectors; nothing reads the columns beyond the last
   for (auto* scratch : {&work.margins, &work.shares, &work.steps, &work.targets}) {
     if (scratch->size() < columns) scratch->resize(columns);
   }

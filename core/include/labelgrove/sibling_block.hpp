@@ -15,7 +15,7 @@
 // row are rounded with the same noise, drawn from the seed, the number of steps so far and the feature; a shared row
 // uses the first of its features in the example.
 //
-// Rows have room for `stride` columns. Invariant: the columns beyond the last one always keep their initial values.
+// Rows have room for `stride` columns. The columns beyond the last one hold finite numbers, which nothing depends on.
 //
 // Any number of threads may predict at once; all else needs exclusive access.
 #pragma once
