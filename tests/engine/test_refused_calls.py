@@ -153,6 +153,21 @@ def test_more_than_one_class() -> None:
         refused(engine.learn, *ROWS, *labels, 0, 2, 1, match="exactly one class")
 
 
+@pytest.mark.parametrize(
+    ("estimator", "y"),
+    [
+        (OnlinePLTClassifier(), Y),
+        (EmbeddingClassifier(dimension=4), Y),
+        (LOMTreeClassifier(), list("abcab")),
+    ],
+)
+def test_learning_by_a_model_that_only_predicts(estimator: Any, y: Any) -> None:
+    learned = estimator.fit(X, y)._learned
+    engine = getattr(learned.engine, "first", learned.engine)  # without its second stage
+    reader = type(engine).load(learned.options.to_dict(), engine.save(True), True)
+    refused(reader.learn, *ROWS, *LABELS, 0, 2, 1, match="loaded for prediction only")
+
+
 # --- types of arrays -----------------------------------------------------------------------------
 
 
