@@ -443,13 +443,19 @@ def test_nothing_is_served_if_no_project_can_be(served: Any, tmp_path: Path) -> 
         running.result(30)
 
 
-def test_no_project_is_opened_or_made_if_the_port_is_taken(tmp_path: Path) -> None:
+def test_no_project_is_opened_or_made_if_the_port_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It would take a while, for nothing."""
+    monkeypatch.setattr(app, "_SIGNALS", ())  # none comes to a thread
     begun: list[str] = []
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as taken, ThreadPoolExecutor(1) as thread:
+        at = "127.0.0.1", taken.getsockname()[1]
+        running = thread.submit(
+            serve, Service(tmp_path), *at, begun.append, lambda: begun.append("begin")
+        )
         with pytest.raises(LabelGroveError, match="is it already in use"):
-            serve(Service(tmp_path), "127.0.0.1", port, begun.append, lambda: begun.append("begin"))
+            running.result(30)
     assert begun == []
 
 
