@@ -73,7 +73,8 @@ GroveScope scope_of(const Held<Engine>& model, const nb::object& allowed) {
   return allowed.is_none() ? GroveScope(views) : GroveScope(views, view(nb::cast<In<LabelId>>(allowed)));
 }
 
-// With `least`, labels of a row that are less probable than its entry may be left out.
+// With `least`, a matrix with a row for each example, or one for all, labels less probable than the entry of their place
+// may be left out.
 template <typename Engine>
 nb::tuple top_k(const Held<Engine>& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
                 const In<float>& values, std::size_t k, std::size_t beam_width, const nb::object& allowed,
@@ -81,11 +82,16 @@ nb::tuple top_k(const Held<Engine>& model, const In<std::int64_t>& indptr, const
   const Rows rows(indptr, ids, values);
   const GroveScope scope = scope_of(model, allowed);
   const Searching<Engine> searching(model.whole(), scope);
-  const auto of_row = least.is_none() ? In<float>() : nb::cast<In<float>>(least);
-  if (!least.is_none() && of_row.size() != rows.size()) throw std::invalid_argument("expected `least` of every row");
+  using Matrix = nb::ndarray<const float, nb::numpy, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+  const auto by_place = least.is_none() ? Matrix() : nb::cast<Matrix>(least);
+  const std::size_t n_least = by_place.is_valid() ? by_place.shape(0) : 1;
+  if (n_least != 1 && n_least != rows.size()) throw std::invalid_argument("expected `least` of one row or of all");
   const auto query_of = [&](std::size_t row) {
     Query query{beam_width > 0 ? Query::Kind::beam : Query::Kind::top_k, k, beam_width};
-    if (beam_width == 0 && of_row.is_valid()) query.least = of_row.data()[row];
+    if (beam_width == 0 && by_place.is_valid()) {
+      const std::size_t places = by_place.shape(1);
+      query.least = {by_place.data() + (n_least == 1 ? 0 : row * places), places};
+    }
     return query;
   };
   return ranked_by(rows.size(), k, [&](auto&& take) { searching.run(rows, query_of, threads, take); });

@@ -77,6 +77,7 @@ void GroveSearch::start(const Query& query) {
   best_.clear();
   named_.clear();
   looked_up_ = kNone;
+  least_.start(query.least);
   for (std::size_t t = 0; t < trees_.size(); ++t) {
     Front& front = fronts_[t];
     front.queue.clear();
@@ -155,7 +156,7 @@ float GroveSearch::product(std::size_t t, std::uint32_t place, NodeId child) con
 float GroveSearch::wanted(std::size_t t, NodeId v) const {
   if (query_.kind == Query::Kind::above_threshold) return scope_->of_tree(t).threshold(v);
   if (query_.kind != Query::Kind::top_k) return 0.0F;
-  return best_.size() == query_.k ? best_.front() : query_.least;  // none of the best is below least
+  return std::max(least_.value(), best_.size() == query_.k ? best_.front() : 0.0F);
 }
 
 float GroveSearch::bound_of_others(std::size_t t) const {
@@ -174,7 +175,7 @@ bool GroveSearch::more() const {
   }
   const float most = sum / static_cast<float>(fronts_.size());
   if (query_.kind == Query::Kind::above_threshold) return most >= scope_->lowest_threshold();
-  return query_.k > 0 && most >= query_.least && !(best_.size() == query_.k && best_.front() > most);
+  return query_.k > 0 && most >= least_.value() && !(best_.size() == query_.k && best_.front() > most);
 }
 
 Opening GroveSearch::advance() {
@@ -302,6 +303,7 @@ void GroveSearch::keep(const Scored& label) {
   found_.push_back(label);
   if (query_.kind != Query::Kind::top_k) return;
   best_.push_back(label.probability);
+  least_.add(label.probability);
   std::ranges::push_heap(best_, std::greater<>());
   if (best_.size() <= query_.k) return;
   std::ranges::pop_heap(best_, std::greater<>());

@@ -26,6 +26,26 @@ void Scope::set_thresholds(std::span<const float> by_label) {
   }
 }
 
+void LeastByPlace::start(std::span<const float> by_place) {
+  by_place_ = by_place;
+  found_.clear();
+  value_ = by_place.empty() ? 0.0F : by_place.front();
+}
+
+// With at least found_[i] and less than found_[i - 1], a label has place i. As places ask for more and more, all
+// probabilities from some value on suffice.
+void LeastByPlace::add(float probability) {
+  if (by_place_.size() <= 1) return;
+  found_.insert(std::ranges::upper_bound(found_, probability, std::ranges::greater{}), probability);
+  if (found_.size() == by_place_.size()) found_.pop_back();
+  std::size_t i = found_.size();
+  value_ = by_place_[i];
+  while (i > 0 && value_ >= found_[i - 1]) {
+    --i;
+    value_ = std::max(by_place_[i], found_[i]);
+  }
+}
+
 // --- the rules -------------------------------------------------------------------------------------------------------
 
 bool Search::after(const Inner& a, const Inner& b) {
@@ -39,6 +59,7 @@ void Search::start(const Query& query) {
   queue_.clear();
   next_.clear();
   at_ = 0;
+  least_.start(query.least);
   const bool wanted = query.kind == Query::Kind::above_threshold || query.k > 0;
   if (wanted && scope_->open(kAboveRoot)) queue_.push_back({1.0F, kAboveRoot, 0});
 }
@@ -86,6 +107,7 @@ void Search::keep(const Scored& leaf) {
     found_.pop_back();
   }
   found_.push_back(leaf);
+  least_.add(leaf.probability);
   if (query_.kind != Query::Kind::above_threshold) std::push_heap(found_.begin(), found_.end(), better);
 }
 
@@ -99,7 +121,7 @@ Opening Search::open(const Inner& inner) {
 // opens fewer (each node exactly as probable may hide a label that comes first among equals).
 bool Search::hopeless(float probability) const {
   if (query_.kind == Query::Kind::above_threshold) return false;
-  return probability < query_.least || (found_.size() == query_.k && probability < found_.front().probability);
+  return probability < least_.value() || (found_.size() == query_.k && probability < found_.front().probability);
 }
 
 Opening Search::next_best() {

@@ -126,7 +126,25 @@ inline std::vector<Scored> plain_beam(const Forest& forest, std::span<const Labe
   return found;
 }
 
-inline void check_same(const std::vector<Scored>& found, std::span<const Scored> expected) {
+// The least probabilities of places, which rise.
+inline std::vector<float> random_least(Random& random) {
+  std::vector<float> least(1 + random.below(4));
+  for (float& one : least) one = random.between(0.0F, 0.3F);
+  std::ranges::sort(least);
+  return least;
+}
+
+// The number of labels, best first, that are as probable as their places ask for.
+inline std::size_t reaching_by_place(const std::vector<Scored>& every, const std::vector<float>& least) {
+  std::size_t n = 0, place = 0;
+  for (; n < every.size(); ++n) {
+    if (n > 0 && every[n].probability < every[n - 1].probability) place = n;
+    if (every[n].probability < least[std::min(place, least.size() - 1)]) break;
+  }
+  return n;
+}
+
+inline void check_same(std::span<const Scored> found, std::span<const Scored> expected) {
   REQUIRE(found.size() == expected.size());
   for (std::size_t i = 0; i < found.size(); ++i) {
     CHECK_EQ(found[i].label, expected[i].label);

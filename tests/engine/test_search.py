@@ -207,11 +207,16 @@ def test_only_labels_that_are_too_unlikely_are_left_out(n_trees: int) -> None:
     labels, scores, costs = engine.top_k(*rows, 10, 0, None, 1)
     least = scores[np.arange(60), rng.integers(0, 10, 60)]
     least[:2] = 0, np.inf
-    some, their_scores, lower_costs = engine.top_k(*rows, 10, 0, None, 1, least)
+    some, their_scores, lower_costs = engine.top_k(*rows, 10, 0, None, 1, least[:, np.newaxis])
     for row in range(60):
         enough = scores[row] >= least[row]
         assert np.array_equal(some[row][enough], labels[row][enough])
         assert np.array_equal(their_scores[row][enough], scores[row][enough])
     assert (lower_costs[:, 0] <= costs[:, 0]).all() and lower_costs[:, 0].sum() < costs[:, 0].sum()
     with pytest.raises(ValueError, match="least"):
-        engine.top_k(*rows, 10, 0, None, 1, least[1:])
+        engine.top_k(*rows, 10, 0, None, 1, least[1:, np.newaxis])
+    by_place = np.float32([[0.1, 0.2, 0.3]])
+    some, _, its_costs = engine.top_k(*rows, 10, 0, None, 1, by_place)
+    enough = scores >= by_place[0, np.minimum(np.arange(10), 2)]
+    assert np.array_equal(some[enough], labels[enough]) and enough.any() and not enough.all()
+    assert its_costs[:, 0].sum() < costs[:, 0].sum()

@@ -157,19 +157,19 @@ def calibrated() -> OnlinePLTClassifier:
     return clf
 
 
-def test_one_search_for_a_threshold_finds_what_two_find(
+def test_labels_are_the_same_if_more_reach_a_threshold_than_are_sought_first(
     calibrated: OnlinePLTClassifier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X, _ = near_centroids(1)
-    twice = 0
-    for threshold in np.geomspace(1e-5, 0.6, 20):
+    each = np.random.default_rng(0).random(calibrated.n_classes_) ** 4
+    for threshold in (*np.geomspace(1e-5, 0.6, 20), each):
         found = []
-        for low in (0.0, 1.0):
-            monkeypatch.setattr(_staged, "_LOW", low)
+        for few, start in ((stage_of(calibrated).k, 0.0), (64, 0.0), (64, np.inf)):
+            monkeypatch.setattr(_staged, "_FEW", few)
+            monkeypatch.setattr(_staged, "_FEW_FROM", start)
             found.append(calibrated.predict_proba(X, threshold=threshold).toarray())
-        twice += stage_of(calibrated).scope(np.array([threshold], np.float32)).by_place
-        assert np.array_equal(*found) and found[0].any()
-    assert twice > 0
+        assert np.array_equal(found[0], found[1]) and np.array_equal(found[1], found[2])
+        assert found[0].any()
 
 
 @pytest.fixture(scope="module")

@@ -144,6 +144,7 @@ class GroveSearch {
   SearchStats stats_;
   std::vector<Scored> found_;
   std::vector<float> best_;  // the k best means, as a heap with the worst on top
+  LeastByPlace least_;
   std::vector<Front> fronts_;
   FewPlaces named_;  // labels yielded so far
   LabelId looked_up_ = kNone;

@@ -97,7 +97,22 @@ struct Query {
   Kind kind = Kind::top_k;
   std::size_t k = 0;
   std::size_t width = 0;
-  float least = 0.0F;  // top_k: labels less probable than this may be left out
+  // top_k: by place, rising, the last one for all later places, too; labels less probable than that of their place may
+  // be left out. Empty: none.
+  std::span<const float> least = {};
+};
+
+// The smallest probability with which a label may not be left out of a top_k query, given those found so far.
+class LeastByPlace {
+ public:
+  void start(std::span<const float> by_place);
+  void add(float probability);
+  float value() const { return value_; }
+
+ private:
+  std::span<const float> by_place_;
+  std::vector<float> found_;  // the best, descending: as many as there are places but the last
+  float value_ = 0.0F;
 };
 
 // The next node to open; kNone if there is none.
@@ -143,6 +158,7 @@ class Search {
   Query query_;
   SearchStats stats_;
   Inner opened_{};
+  LeastByPlace least_;
   // above_threshold: all; else the k best so far, as a heap with the worst on top until the end.
   std::vector<Scored> found_;
   // top_k: a heap, best first; above_threshold: a stack; beam: the level being opened, best first.

@@ -34,8 +34,11 @@ BUDGET = 512
 _TO_CALIBRATE = 5
 """Number of the first stage's labels that calibration learns from, and whose places differ."""
 
-_LOW = 0.04
-"""Below this score a search may find many labels that are too unlikely for their places."""
+_FEW = 64
+"""Number of labels among which those that reach their thresholds are sought first, if"""
+
+_FEW_FROM = 0.05
+"""the score that a label needs after others is this high; with less there may be many more."""
 
 _PREFIX = "stage."
 _STAGE = _PREFIX + "numbers"
@@ -53,8 +56,9 @@ class _Scope(NamedTuple):
     thresholds: Floats
     allowed: Ids | None
     first: Any  # of the first stage: no label outside reaches its threshold, but for the best ones
-    by_place: bool = False  # whether `first` is for the last place, where thresholds are highest
-    lowest: float = 0.0  # then no label reaches its threshold at any place with a lower score
+    # If thresholds differ by place, `first` is for the last one, where they are highest, and no
+    # label reaches its threshold with a lower score than that of its place here; shape (1, places).
+    least: Floats | None = None
 
 
 class StagedEngine:
@@ -67,7 +71,8 @@ class StagedEngine:
     Parameters
     ----------
     first : Engine
-        Its `top_k` also takes ``least``, an array (n,): labels below it may be left out of a row.
+        Its `top_k` also takes ``least``, an array (n, places) or (1, places): labels with lower
+        scores than that of their place, or of the last place, may be left out.
     stage : SecondStage
     sums : LabelSums, optional
         Sum of the examples of every label; by default empty.
@@ -253,7 +258,7 @@ class StagedEngine:
             return labels, scores, costs
         best = scores
         if allowed is not None and not self.stage.reranks and self.stage.counts_places:
-            lowest = np.nanmin(scores, axis=1, initial=np.inf)
+            lowest = np.nanmin(scores, axis=1, keepdims=True, initial=np.inf)
             _, best, more = self.first.top_k(*rows, self.k, 0, None, threads, lowest)
             costs = _both(costs, more)
         row_of = np.repeat(np.arange(len(scores)), most)
@@ -277,24 +282,26 @@ class StagedEngine:
     ) -> tuple[Any, ...]:
         """Return row ends (n + 1,), labels, probabilities, and costs of the searches (n, 4)."""
         rows = (indptr, ids, values)
-        found: tuple[Any, ...] = self.first.above_threshold(*rows, scope.first, threads)
+        if scope.least is not None and scope.least[0, -1] >= _FEW_FROM:
+            found = self._among_few(rows, scope, threads)
+            if found is not None:
+                return found
+        found = self.first.above_threshold(*rows, scope.first, threads)
         if self.stage.examples == 0:
             return found
         ends, labels, scores, costs = found
-        thresholds, allowed = scope.thresholds, scope.allowed
+        allowed = scope.allowed
         row_of = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
-        if self.stage.reranks or scope.by_place:
+        if self.stage.reranks or scope.least is not None:
             among = allowed if self.stage.reranks else None
-            least = np.full(len(ends) - 1, scope.lowest, np.float32) if scope.by_place else None
+            least = scope.least
             best, best_scores, more = self.first.top_k(*rows, self.k + 1, 0, among, threads, least)
             costs = _both(costs, more)
-            if scope.by_place:
+            if scope.least is not None:
                 tied = np.flatnonzero(best_scores[:, self.k] == best_scores[:, self.k - 1])
                 row_of, labels, scores = self._with_ties(rows, scope, tied, row_of, labels, scores)
             best, best_scores = (np.ascontiguousarray(a[:, : self.k]) for a in (best, best_scores))
-            there = best != MISSING
-            if allowed is not None:
-                there &= np.isin(best, allowed)
+            there = _which(best, allowed)
             best_of = np.nonzero(there)[0]
             rest = ~np.isin(_pairs(row_of, labels), _pairs(best_of, best[there]))
             row_of = np.concatenate([best_of, row_of[rest]])
@@ -308,11 +315,22 @@ class StagedEngine:
             others = estimates[len(best_of) :, None]
             others = _at_most(others, probabilities[row_of[len(best_of) :]])[:, 0]
             estimates = np.concatenate([probabilities[there], others])
-        reached = estimates >= (thresholds[labels] if len(thresholds) > 1 else thresholds[0])
-        row_of, labels, estimates = row_of[reached], labels[reached], estimates[reached]
-        order = np.argsort(row_of, kind="stable")
-        ends = np.searchsorted(row_of[order], np.arange(len(ends)))
-        return ends.astype(np.int64), labels[order], estimates[order], costs
+        return *_reaching(len(ends) - 1, row_of, labels, estimates, scope.thresholds), costs
+
+    def _among_few(self, rows: RowArrays, scope: _Scope, threads: int) -> tuple[Any, ...] | None:
+        """Return what `above_threshold` returns; None if a row may have more labels than a few.
+
+        The labels ranked before one that reaches its threshold reach those of their places.
+        """
+        assert scope.least is not None
+        best, scores, costs = self.first.top_k(*rows, _FEW, 0, None, threads, scope.least)
+        if (scores[:, -1] >= scope.least[0, -1]).any():
+            return None
+        there = _which(best, scope.allowed)
+        row_of = np.ascontiguousarray(np.nonzero(there)[0])
+        places = np.ascontiguousarray(scores[:, : self.k])
+        estimates = self.stage.calibrated(scores[there], row_of, places)
+        return *_reaching(len(best), row_of, best[there], estimates, scope.thresholds), costs
 
     def _with_ties(
         self,
@@ -343,15 +361,18 @@ class StagedEngine:
         if self.stage.examples == 0:
             return _Scope(thresholds, allowed, self.first.scope(thresholds, allowed))
         least = self.stage.uncalibrated(thresholds)
-        lowest = float(least.min(initial=np.inf))
-        if not self.stage.reranks and self.stage.counts_places:
-            at_last = self.stage.uncalibrated(thresholds, self.k)
-            # With a single threshold over all labels, every better-ranked label is found as well.
-            # One search is then enough, and faster unless it finds many labels in vain.
-            alike = allowed is None and len(thresholds) == 1
-            if not alike or (lowest < _LOW and at_last[0] > 2 * lowest):
-                return _Scope(thresholds, allowed, self.first.scope(at_last, allowed), True, lowest)
-        return _Scope(thresholds, allowed, self.first.scope(least, allowed), False, lowest)
+        if self.stage.reranks or not self.stage.counts_places:
+            return _Scope(thresholds, allowed, self.first.scope(least, allowed))
+        at_last = self.stage.uncalibrated(thresholds, self.k)
+        lowest = thresholds.min(keepdims=True, initial=np.inf)
+        places = [self.stage.uncalibrated(lowest, place) for place in range(self.k + 1)]
+        by_place = np.stack(places, axis=1)
+        first, last = by_place[0, [0, -1]]
+        # With a single threshold over all labels, every better-ranked label is found as well. One
+        # search is then enough, and faster unless it finds many labels in vain.
+        if allowed is None and len(thresholds) == 1 and last < _FEW_FROM and last <= 2 * first:
+            return _Scope(thresholds, allowed, self.first.scope(least))
+        return _Scope(thresholds, allowed, self.first.scope(at_last, allowed), by_place)
 
     def _reranked(
         self, rows: RowArrays, labels: Ids, scores: Floats, threads: int
@@ -462,6 +483,23 @@ def _both(costs: Any, more: Any) -> Any:
     costs = costs + more
     costs[:, 1] = deepest
     return costs
+
+
+def _which(labels: Ids, allowed: Ids | None) -> npt.NDArray[np.bool_]:
+    """Return which places of a ranking hold a label, and one that is allowed."""
+    there: npt.NDArray[np.bool_] = labels != MISSING
+    return there if allowed is None else there & np.isin(labels, allowed)
+
+
+def _reaching(
+    n: int, row_of: npt.NDArray[np.int64], labels: Ids, estimates: Floats, thresholds: Floats
+) -> tuple[Pointers, Ids, Floats]:
+    """Return the labels of n rows that reach their thresholds: row ends, labels, estimates."""
+    reached = estimates >= (thresholds[labels] if len(thresholds) > 1 else thresholds[0])
+    row_of, labels, estimates = row_of[reached], labels[reached], estimates[reached]
+    order = np.argsort(row_of, kind="stable")
+    ends = np.searchsorted(row_of[order], np.arange(n + 1))
+    return ends.astype(np.int64), labels[order], estimates[order]
 
 
 def _best_of_rows(scores: Floats, row_of: npt.NDArray[np.int64], ends: Pointers, k: int) -> Floats:
