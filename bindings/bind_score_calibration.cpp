@@ -16,33 +16,46 @@
 namespace labelgrove::bindings {
 namespace {
 
-using Matrix = nb::ndarray<const double, nb::numpy, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <typename T>
+using Matrix = nb::ndarray<const T, nb::numpy, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-std::span<const double> row_of(const Matrix& matrix, std::size_t row) {
+template <typename T>
+std::span<const T> row_of(const Matrix<T>& matrix, std::size_t row) {
   return {matrix.data() + row * matrix.shape(1), matrix.shape(1)};
 }
 
-void add(ScoreCalibration& self, const Matrix& logits, const In<bool>& right, const In<double>& keeps) {
+void add(ScoreCalibration& self, const Matrix<double>& logits, const In<bool>& right, const In<double>& keeps) {
   if (right.size() != logits.size() || keeps.size() != logits.shape(0))
     throw std::invalid_argument("expected as many outcomes as labels, and one factor for each example");
   for (std::size_t row = 0; row < keeps.size(); ++row)
     self.add(row_of(logits, row), right.data() + row * logits.shape(1), keeps.data()[row]);
 }
 
-// A label is as many places down as its row of `best` has log-odds above its own.
-nb::ndarray<double, nb::numpy> apply(const ScoreCalibration& self, const In<double>& logits,
-                                     const In<std::int64_t>& rows, const Matrix& best) {
-  if (rows.size() != logits.size()) throw std::invalid_argument("expected the row of every label");
+nb::ndarray<double, nb::numpy> apply(const ScoreCalibration& self, const In<double>& logits) {
   auto found = make_array<double>({logits.size()});
+  self.apply(view(logits), std::vector<std::size_t>(logits.size()), found.data());
+  return found;
+}
+
+// A label is as many places down as its row of `best` has probabilities above its own.
+nb::ndarray<float, nb::numpy> calibrated(const ScoreCalibration& self, const In<float>& probabilities,
+                                         const In<std::int64_t>& rows, const Matrix<float>& best) {
+  const std::size_t n = probabilities.size();
+  if (rows.size() != n) throw std::invalid_argument("expected the row of every label");
+  auto found = make_array<float>({n});
   const WithoutGil released;
-  std::vector<std::size_t> places(logits.size());
-  for (std::size_t i = 0; i < places.size(); ++i) {
+  std::vector<double> logits(n), estimates(n);
+  std::vector<std::size_t> places(n);
+  for (std::size_t i = 0; i < n; ++i) {
     const auto row = static_cast<std::size_t>(rows.data()[i]);
     if (row >= best.shape(0)) throw std::invalid_argument("a label's row does not exist");
-    const auto above = [&](double one) { return one > logits.data()[i]; };
+    const float own = probabilities.data()[i];
+    logits[i] = log_odds(static_cast<double>(own));
+    const auto above = [&](float one) { return one > own; };
     places[i] = static_cast<std::size_t>(std::ranges::count_if(row_of(best, row), above));
   }
-  self.apply(view(logits), places, found.data());
+  self.apply(logits, places, estimates.data());
+  std::ranges::transform(estimates, found.data(), [](double one) { return static_cast<float>(one); });
   return found;
 }
 
@@ -73,7 +86,9 @@ void register_score_calibration(nb::module_& module) {
           },
           "The complete state: the weight, the counts and the hits.")
       .def("add", &add, nb::arg("logits").noconvert(), nb::arg("right").noconvert(), nb::arg("keeps").noconvert())
-      .def("apply", &apply, nb::arg("logits").noconvert(), nb::arg("rows").noconvert(), nb::arg("best").noconvert())
+      .def("apply", &apply, nb::arg("logits").noconvert(), "The probabilities of labels that are ranked first.")
+      .def("calibrated", &calibrated, nb::arg("probabilities").noconvert(), nb::arg("rows").noconvert(),
+           nb::arg("best").noconvert())
       .def(
           "uncalibrate",
           [](const ScoreCalibration& self, const In<float>& thresholds, std::size_t place) {

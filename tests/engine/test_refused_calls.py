@@ -183,9 +183,16 @@ def calls() -> Iterator[tuple[Callable[..., Any], tuple[Any, ...]]]:
     calibration = _core.ScoreCalibration(2)
     yield _core.ScoreCalibration.load, (calibration.save(),)
     yield calibration.add, (np.zeros((2, 3)), np.zeros(6, bool), f64(1, 1))
-    yield calibration.apply, (f64(0), i64(0), np.zeros((2, 1)))
+    yield calibration.apply, (f64(0),)
+    yield calibration.calibrated, (f32(0), i64(0), np.zeros((2, 1), np.float32))
     yield calibration.uncalibrate, (f32(0.5), 0)
     yield _core.log_odds, (f32(0.5),)
+    reranking, two = _core.Reranking(), np.zeros((1, 2))
+    yield _core.Reranking.load, (reranking.save(),)
+    yield reranking.learn, (two.astype(np.float32), two, two, two.astype(bool))
+    yield reranking.logits, (f32(0.5), f64(0))
+    yield _core.exp, (f64(0),)
+    yield _core.log, (f64(1),)
     yield _core.label_vectors, (*ROWS, 5, *LABELS, 1)
     yield _core.visits, (PARENTS, LEAVES, i64(0, 1), u32(0), f64(1))
     yield _core.cheapest_reduction, (PARENTS, LEAVES, f64(1, 1, 1), 1.0)
@@ -393,12 +400,25 @@ def test_calibrations_that_do_not_fit() -> None:
     right = np.zeros(6, bool)
     refused(calibration.add, logits, right[:5], f64(1, 1), match="as many outcomes")
     refused(calibration.add, logits, right, f64(1), match="as many outcomes")
-    best = np.zeros((2, 1))
-    refused(calibration.apply, f64(0, 0), i64(0), best, match="row of every label")
+    best = np.zeros((2, 1), np.float32)
+    refused(calibration.calibrated, f32(0, 0), i64(0), best, match="row of every label")
     for row in (2, -1):
-        refused(calibration.apply, f64(0), i64(row), best, match="row does not exist")
+        refused(calibration.calibrated, f32(0), i64(row), best, match="row does not exist")
     refused(_core.ScoreCalibration.load, f64(1, 2), match="odd number")
     refused(_core.ScoreCalibration.load, f64(), match="odd number")
+
+
+def test_rerankings_that_do_not_fit() -> None:
+    reranking = _core.Reranking()
+    given = np.zeros((2, 3), np.float32), np.zeros((2, 3)), np.zeros((2, 3)), np.zeros((2, 3), bool)
+    for wrong in (1, 2, 3):
+        arrays = list(given)
+        for smaller in (arrays[wrong][1:], np.ascontiguousarray(arrays[wrong][:, 1:])):
+            arrays[wrong] = smaller
+            refused(reranking.learn, *arrays, match="same shape")
+    refused(reranking.logits, f32(0.5), f64(0, 0), match="as many cosines")
+    for numbers in (reranking.save()[1:], reranking.save() * np.nan):
+        refused(_core.Reranking.load, numbers, match="re-ranking")
 
 
 def test_saved_arrays_of_another_kind() -> None:

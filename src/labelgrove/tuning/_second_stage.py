@@ -68,8 +68,10 @@ class SecondStage:
     @property
     def reranks(self) -> bool:
         """Whether re-ranking has improved the measure by more than two standard errors."""
+        if self.tail is None:
+            return False
         gain, squares = self.reranking.gain
-        return self.tail is not None and bool(gain > _SURE * np.sqrt(squares))
+        return bool(gain > _SURE * np.sqrt(squares))
 
     def report(self) -> dict[str, Any]:
         """Return the number of examples seen and the mean gain of the ranking."""
@@ -130,8 +132,10 @@ class SecondStage:
         best : array (m, k)
             The first stage's highest probabilities for each example.
         """
-        found = self.first.apply(_log_odds(probabilities), row_of, _log_odds(best))
-        return found.astype(np.float32)
+        found: npt.NDArray[np.float32] = self.first.calibrated(
+            probabilities, row_of, np.ascontiguousarray(best)
+        )
+        return found
 
     @property
     def counts_places(self) -> bool:
@@ -150,10 +154,7 @@ class SecondStage:
     ) -> FloatArray:
         """Return new probabilities of the best labels; arrays (n, k), NaN where there is none."""
         given = probabilities.reshape(-1), cosines.reshape(-1).astype(np.float64)
-        logits = self.reranking.logits(*given)
-        found: FloatArray = self.second.apply(
-            logits, np.zeros(len(logits), np.int64), np.empty((1, 0))
-        )
+        found: FloatArray = self.second.apply(self.reranking.logits(*given))
         return found.reshape(probabilities.shape)
 
     def to_array(self) -> FloatArray:

@@ -270,7 +270,8 @@ class StagedEngine:
             labels[:, :CANDIDATES] = np.take_along_axis(best, order, axis=1)
             found[:, CANDIDATES:] = _at_most(found[:, CANDIDATES:], probabilities)
             found[:, :CANDIDATES] = np.take_along_axis(probabilities, order, axis=1)
-        return np.ascontiguousarray(labels[:, :k]), np.ascontiguousarray(found[:, :k]), costs
+            labels, found = (np.ascontiguousarray(a[:, :k]) for a in (labels, found))
+        return labels, found, costs
 
     def above_threshold(
         self,
@@ -283,7 +284,7 @@ class StagedEngine:
         """Return row ends (n + 1,), labels, probabilities, and costs of the searches (n, 4)."""
         rows = (indptr, ids, values)
         if scope.least is not None and scope.least[0, -1] >= _FEW_FROM:
-            found = self._among_few(rows, scope, threads)
+            found: tuple[Any, ...] | None = self._among_few(rows, scope, threads)
             if found is not None:
                 return found
         found = self.first.above_threshold(*rows, scope.first, threads)
@@ -328,8 +329,7 @@ class StagedEngine:
             return None
         there = _which(best, scope.allowed)
         row_of = np.ascontiguousarray(np.nonzero(there)[0])
-        places = np.ascontiguousarray(scores[:, : self.k])
-        estimates = self.stage.calibrated(scores[there], row_of, places)
+        estimates = self.stage.calibrated(scores[there], row_of, scores[:, : self.k])
         return *_reaching(len(best), row_of, best[there], estimates, scope.thresholds), costs
 
     def _with_ties(
