@@ -13,7 +13,6 @@ from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import HashingVectorizer
-from sklearn.preprocessing import normalize
 
 from labelgrove._elementary import log
 from labelgrove._errors import ParameterError, brief
@@ -138,9 +137,11 @@ class HashedText(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         if first is None:  # scikit-learn's vectoriser insists on a row
             return csr_array((0, self.n_features), dtype=np.float32)
         counts = csr_array(self._vectorizer().transform(chain((first,), rows)))
-        counts.data = 1.0 + log(counts.data)
-        scaled = normalize(counts, norm="l2", copy=False)
-        return csr_array(scaled, dtype=np.float32)
+        weights = 1.0 + log(counts.data)
+        row_of = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+        lengths = np.sqrt(np.bincount(row_of, np.square(weights), minlength=counts.shape[0]))
+        parts = (weights / lengths[row_of]).astype(np.float32), counts.indices, counts.indptr
+        return csr_array(parts, shape=counts.shape)
 
     def get_feature_names_out(self, input_features: object = None) -> npt.NDArray[Any]:
         """Name the columns by number, since a hash does not know its words; see `words`.
