@@ -252,7 +252,8 @@ def _commands(watch: Stopwatch) -> None:
                 if output:
                     paths.append(f"{next(made)}.{output}")
                 written = ["-o", paths[-1]] if output else []
-                command = [sys.executable, "-m", "labelgrove", *arguments, *written]
+                program = Path(sys.executable).with_name("labelgrove")
+                command = [program, *arguments, *written]
                 subprocess.run(command, cwd=folder, check=True, capture_output=True)
 
             watch.time(f"command: {name}", call, 3)
@@ -262,7 +263,7 @@ def _commands(watch: Stopwatch) -> None:
         run("train", "train", train, "--algorithm", "plt", output="lg")
         model = run("train, online", "train", train, output="lg")
         run("learn", "learn", model, test, output="lg")
-        run("predict", "predict", model, test, output="tsv")
+        run("predict", "predict", model, test, output="jsonl")
         run("eval", "eval", model, test)
         run("tune", "tune", model, test, output="lg")
         run("info", "info", model)
