@@ -42,6 +42,14 @@ def test_shares_add_up_to_the_score(model: Forest) -> None:
             assert one.fallen_out is None
 
 
+def test_labels_of_probability_0_have_ranks_too(model: Forest) -> None:
+    labels, scores = model.predict_topk(X[:1], model.n_classes_)
+    explained = model.explain(X[:1], k=model.n_classes_)
+    assert scores[0, -1] == 0.0
+    assert [one.label for one in explained.labels] == labels[0].tolist()
+    assert [one.rank for one in explained.labels] == [*range(1, model.n_classes_ + 1)]
+
+
 def test_ways_are_those_of_the_hyperplanes(model: Forest) -> None:
     statistics = model.statistics_
     roots = np.flatnonzero(statistics.parents < 0)

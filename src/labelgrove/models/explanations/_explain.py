@@ -52,11 +52,15 @@ def explain(
     rows = _one_row(learned, X)
     given = None if threshold is None else learned.thresholds(threshold)
     best, scores = _best_labels(learned, rows, k, given)
+    known = dict(zip(best.tolist(), scores.tolist(), strict=True))
+    known_first: dict[int, float] = {}
     tree = replace(learned, engine=first_stage(learned.engine))  # only this has paths
     staged = None
     if isinstance(learned.engine, StagedEngine) and learned.engine.stage.examples > 0:
         staged = learned.engine
-        scores = _best_labels(tree, rows, k)[1] if given is None else scores
+        if given is None:
+            first, scores = _best_labels(tree, rows, k)
+            known_first = dict(zip(first.tolist(), scores.tolist(), strict=True))
     wanted = best.tolist() if label is None else [_id_of(learned, label)]
     named = _named(_feature_naming(learned, feature_names), rows.ids.tolist())
     explained = []
@@ -71,8 +75,12 @@ def explain(
     for one in wanted:
         found = ways_to(tree, rows, one)
         path = _path(found, weigh)
-        probability = _probability_of(learned, rows, one)
-        predicted, rank = bool(np.isin(one, best)), _rank_of(learned, rows, one, probability)
+        predicted = one in known
+        probability = known[one] if predicted else _probability_of(learned, rows, one)
+        if predicted and given is None:
+            rank = best.tolist().index(one) + 1
+        else:
+            rank = _rank_of(learned, rows, one, probability)
         if found.needed is not None:
             needed = found.needed
         elif given is not None:
@@ -84,6 +92,9 @@ def explain(
         else:
             needed = float(scores[k - 1]) if len(scores) >= k else 0.0
         average = found.counts @ found.contributions / max(found.counts.sum(), _TINY)
+        own_first = None
+        if staged is not None:
+            own_first = known_first.get(one) or _probability_of(tree, rows, one)
         explained.append(
             LabelExplanation(
                 label=learned.labels.names[[one]].tolist()[0],  # a plain value
@@ -94,7 +105,7 @@ def explain(
                 leaves=found.leaves,
                 contributions=weigh(average, found.values)[0],
                 fallen_out=None if predicted else _fall(path, needed),
-                first_stage=None if staged is None else _probability_of(tree, rows, one),
+                first_stage=own_first,
                 cosine=None if staged is None else staged.cosine(rows.arrays, one),
             )
         )
