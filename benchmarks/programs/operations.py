@@ -252,7 +252,7 @@ def _commands(watch: Stopwatch) -> None:
                 if output:
                     paths.append(f"{next(made)}.{output}")
                 written = ["-o", paths[-1]] if output else []
-                program = Path(sys.executable).with_name("labelgrove")
+                program = str(Path(sys.executable).with_name("labelgrove"))
                 command = [program, *arguments, *written]
                 subprocess.run(command, cwd=folder, check=True, capture_output=True)
 

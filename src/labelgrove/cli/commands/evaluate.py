@@ -25,10 +25,10 @@ from labelgrove.data import read_inverse_propensities
 from labelgrove.evaluation._figures import Propensities, Training, figures
 from labelgrove.evaluation._observed import Observed, observe
 from labelgrove.metrics import label_table
+from labelgrove.metrics._inputs import check_ks
 from labelgrove.metrics._sets import AVERAGES
 from labelgrove.vocabulary import Vocabulary
 
-_PLACES = (1, 3, 5)
 _NAMES = {"p": "P", "r": "R", "ndcg": "nDCG", "psp": "PSP", "psndcg": "PSnDCG"}
 
 
@@ -36,6 +36,10 @@ _NAMES = {"p": "P", "r": "R", "ndcg": "nDCG", "psp": "PSP", "psndcg": "PSnDCG"}
 def evaluate(
     model_file: _options.ModelArgument,
     data: _options.DataArgument,
+    k: Annotated[
+        str,
+        typer.Option("-k", metavar="K,…", help="Measure the ranking at these numbers of places."),
+    ] = "1,3,5",
     filter_pairs: _options.FilterPairsOption = None,
     propensity: Annotated[
         str | None,
@@ -77,7 +81,8 @@ def evaluate(
 ) -> None:
     """Measure MODEL on DATA: ranking quality, predicted label sets, and speed.
 
-    Reports P@k, R@k, nDCG@k, PSP@k and PSnDCG@k for k = 1, 3 and 5; with --json as fractions.
+    Reports P@k, R@k, nDCG@k, PSP@k and PSnDCG@k for k = 1, 3 and 5, or those given by -k; with
+    --json as fractions.
     Missing predictions count as misses, and so does every prediction for an example without
     labels. True labels that MODEL has never seen count in R@k, nDCG@k and PSP@k.
     Propensities derive from the label frequencies that MODEL has seen.
@@ -86,13 +91,14 @@ def evaluate(
     F1 is measured on the label sets that MODEL predicts with its own thresholds, or with
     --threshold: macro (the mean over the labels in DATA), micro and instance.
     """
+    places = _places(k)
     model = load_model(model_file, jobs=jobs, naming=naming)
     with labelled(model, data, reading, limit) as source:
         cut = chosen_cut(model, threshold, thresholds)
         training = _training(model, propensity, inverse_propensities)
         excluded = excluded_labels(model, filter_pairs)
-        observed, seconds = _observed(model, source, beam, cut, excluded)
-    result = figures(observed, _PLACES, training=training) | {"total_seconds": seconds}
+        observed, seconds = _observed(model, source, places[-1], beam, cut, excluded)
+    result = figures(observed, places, training=training) | {"total_seconds": seconds}
     if result["unknown_label_share"] == 1.0 and len(model.classes_):
         say_warning(
             f"{data}: the model knows none of these labels; its own are like "
@@ -107,7 +113,14 @@ def evaluate(
     if json:
         write_json(result)
     else:
-        show_evaluation(result)
+        _show(result, places)
+
+
+def _places(given: str) -> list[int]:
+    try:
+        return check_ks([int(part) for part in given.split(",")])
+    except ValueError:
+        raise ParameterError(f"-k {given}: expected numbers of places, such as 1,3,5") from None
 
 
 def _training(
@@ -147,6 +160,7 @@ def _table(observed: Observed, vocabulary: Vocabulary | None) -> bytes:
 def _observed(
     model: Model,
     source: Source,
+    k: int,
     beam: int | None,
     cut: Cut | None,
     excluded: Mapping[int, Collection[Any]],
@@ -158,20 +172,18 @@ def _observed(
         (inputs_of(model, chunk, source.path), chunk.labels) for chunk in line.over(source.chunks())
     )
     with shown(line):
-        found = observe(
-            model, batches, k=_PLACES[-1], threshold=cut, beam_width=beam, excluded=excluded
-        )
+        found = observe(model, batches, k=k, threshold=cut, beam_width=beam, excluded=excluded)
     return found, perf_counter() - begin
 
 
-def show_evaluation(result: Mapping[str, Any]) -> None:
+def _show(result: Mapping[str, Any], places: list[int]) -> None:
     """Show a table of metrics and other findings on standard output."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("")
-    for k in _PLACES:
+    for k in places:
         table.add_column(f"@{k}", justify="right", no_wrap=True)
     for metric, name in _NAMES.items():
-        values = [result.get(f"{metric}@{k}", float("nan")) for k in _PLACES]
+        values = [result.get(f"{metric}@{k}", float("nan")) for k in places]
         table.add_row(name, *map(_numbers.percent, values))
     show(Group(table, ""))
     show_pairs(_findings(result))
