@@ -457,7 +457,8 @@ def test_in_a_race_those_clearly_behind_drop_out() -> None:
 
 def test_what_cannot_race_is_refused() -> None:
     for models, y, n, says in (
-        ({}, [1, 2, 3], 9, "models is empty"),
+        ({}, [1, 2, 3], 9, "models={}: expected a dict"),
+        ([Knows()], [1, 2, 3], 9, "expected a dict"),
         ({"all": Knows()}, [1, 2], 9, "found 2 examples"),
         ({"all": Knows()}, [1, 2, 3], 2, "n_examples=2"),
         ({"all": Knows()}, [1, 2, 3], 4.5, "n_examples=4.5: expected an integer"),

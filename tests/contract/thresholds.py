@@ -164,6 +164,9 @@ def check_what_does_not_fit_is_refused(make: Make) -> None:
         DataError, match=r"multiclass targets, but the model .* expected a (coll|0/1)"
     ):
         clf.tune_thresholds(X, ["a"] * X.shape[0])
+    for nothing_known in ([["never seen"]] * X.shape[0], [[]] * X.shape[0]):
+        with pytest.raises(DataError, match="no row has a label that the model knows"):
+            clf.tune_thresholds(X, nothing_known)
     assert clf.thresholds_.tolist() == [0.25] * clf.n_classes_
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, indexable
 
-from labelgrove._errors import DataError, ParameterError
+from labelgrove._errors import DataError, ParameterError, brief
 from labelgrove._parameters import integer, seed_from
 from labelgrove.evaluation._observed import observe
 from labelgrove.metrics._ranking import match, ndcg_of_rows
@@ -111,8 +111,10 @@ def race(
     >>> [one.name for one in race(models, X, y)[-1].standings]
     ['plt', 'blind']
     """
-    if not models:
-        raise ParameterError("models is empty: expected at least one")
+    if not isinstance(models, Mapping) or not models:
+        raise ParameterError(
+            f"models={brief(models)}: expected a dict of names to one or more models"
+        )
     n_examples = integer("n_examples", n_examples, _FOLDS)
     try:
         X, Y = indexable(X, Y)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags
 
-from labelgrove._errors import ParameterError, brief
+from labelgrove._errors import DataError, ParameterError, brief
 from labelgrove._features import FeatureNames
 from labelgrove._parameters import finite, integer, thread_count
 from labelgrove._targets import parse_targets
@@ -399,12 +399,14 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         NotLearnedError
             Before the first example.
         DataError
-            If X or y cannot be used.
+            If X or y cannot be used, or no row has a label that the model knows.
         ParameterError
             If another parameter lies outside its domain, or the targets are multi-class.
         """
         tuning = tuning_of(self, method, **options)
         show_examples(tuning, self, X, y)
+        if not tuning.positives().any():
+            raise DataError("y: no row has a label that the model knows; expected some to tune on")
         return self.set_thresholds(tuning.finish())
 
     # --- labels --------------------------------------------------------------------------------
