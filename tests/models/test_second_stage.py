@@ -172,6 +172,21 @@ def test_labels_are_the_same_if_more_reach_a_threshold_than_are_sought_first(
         assert found[0].any()
 
 
+def test_labels_of_equal_scores_are_all_found_if_they_are_more_than_are_sought_first() -> None:
+    X, Y = near_centroids(labels=3)
+    twins = [[f"{one}-{twin}" for one in row for twin in range(_staged._FEW + 6)] for row in Y]
+    clf = OnlinePLTClassifier(max_leaves=256).fit(X, twins)
+    even = np.full((300, 5), 0.5, np.float32)  # of equal scores only the first is right
+    stage_of(clf).stage.observe(even, even, even, np.arange(5) < even, np.ones(300))
+    scores = first_of_stage(clf, X, _staged._FEW + 1)
+    least = stage_of(clf).stage.uncalibrated(np.float32([0.3]), stage_of(clf).k)
+    X = X[(scores[:, 0] == scores[:, _staged._FEW]) & (scores[:, 0] < least)]
+    assert len(X)  # with scores that are too low for labels after others
+    everything = clf.predict_proba(X, threshold=0.0).toarray()
+    found = clf.predict_proba(X, threshold=0.3).toarray()
+    assert np.array_equal(found, np.where(everything >= np.float32(0.3), everything, 0))
+
+
 @pytest.fixture(scope="module")
 def level() -> OnlinePLTClassifier:
     """Calibrated alike at all places, so that nobody needs to know them."""

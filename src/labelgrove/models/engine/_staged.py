@@ -325,7 +325,9 @@ class StagedEngine:
         """
         assert scope.least is not None
         best, scores, costs = self.first.top_k(*rows, _FEW, 0, None, threads, scope.least)
-        if (scores[:, -1] >= scope.least[0, -1]).any():
+        last = scores[:, -1:]  # not always at the last place: all of them may be equal
+        places = (scores[:, : self.k] > last).sum(axis=1, keepdims=True)
+        if (last >= scope.least[0, places]).any():
             return None
         there = _which(best, scope.allowed)
         row_of = np.ascontiguousarray(np.nonzero(there)[0])
