@@ -29,6 +29,16 @@ def test_more_columns_than_there_are_ids_are_refused(container: Any) -> None:
         check_rows(container((1, 2**31)))
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [[sp.csr_array([[1, 0]]), sp.csr_array([[0, 1]])], [{1, 2}, {3}], [[1, [2]], [3, [4, 5]]]],
+    ids=["sparse", "sets", "ragged"],
+)
+def test_rows_of_no_length_are_refused(rows: list[Any]) -> None:
+    with pytest.raises(DataError, match=r"X: (Expected 2D array|setting an array element)"):
+        check_rows(rows)
+
+
 class Table:
     """A table like Arrow's, whose `columns` are not names."""
 

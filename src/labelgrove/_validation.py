@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -374,14 +374,22 @@ def _require_table(X: Any) -> None:
         )
     if items.ndim < 2 and items.size and isinstance(items.ravel()[0], str):
         raise DataError("X holds texts: expected rows of numbers; TextClassifier learns from texts")
-    if items.ndim == 1 and all(isinstance(row, Sized) for row in items):
-        lengths = [len(row) for row in items]
-        odd = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
-        if odd is not None:
-            raise DataError(
-                f"X: row {odd} has {lengths[odd]} values, row 0 has {lengths[0]}; "
-                "expected as many in every row"
-            )
+    if items.ndim == 1:
+        _require_equal_lengths(items.tolist())
+
+
+def _require_equal_lengths(rows: list[Any]) -> None:
+    """Raise a specific error if all rows are vectors, but not of the same length."""
+    try:
+        lengths = [len(row) for row in rows if np.ndim(row) == 1]
+    except (TypeError, ValueError):  # a row that is sparse, or ragged itself
+        return
+    odd = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
+    if odd is not None and len(lengths) == len(rows):
+        raise DataError(
+            f"X: row {odd} has {lengths[odd]} values, row 0 has {lengths[0]}; "
+            "expected as many in every row"
+        )
 
 
 def _as_float32(data: Any) -> npt.NDArray[np.float32]:
