@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import reprlib
 from os import PathLike, fspath
 from typing import Any
@@ -14,7 +15,7 @@ _brief.maxstring = _brief.maxother = _brief.maxlong = 100
 
 def brief(value: Any) -> str:
     """Return the `repr` of a value, in one line and truncated to fit into a message."""
-    return _brief.repr(value).replace("\n", "")
+    return re.sub(r"\s*\n\s*", " ", _brief.repr(value))
 
 
 class LabelGroveError(Exception):

@@ -255,6 +255,10 @@ def check_what_is_no_table_is_told_in_a_sentence(make: Make) -> None:
         clf.predict_proba(X, top_k=0)
     with pytest.raises(ParameterError, match=r"^.{,200}$"):
         clf.predict_proba(X, top_k=np.arange(1.0, 2000.0))
+    with pytest.raises(
+        ParameterError, match=r"top_k=array\(\[\[1\], \[2\]\]\): expected an integer"
+    ):
+        clf.predict_proba(X, top_k=np.array([[1], [2]]))
 
 
 def renamed(frame: Any, columns: list[str]) -> Any:
