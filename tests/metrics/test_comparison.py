@@ -85,6 +85,11 @@ def test_counts_that_cannot_be_are_refused() -> None:
             mcnemar(*counts)
 
 
+def test_a_single_count_is_a_count_for_one_label() -> None:
+    for one in (9, np.uint8(9), np.array(9), [9]):
+        assert mcnemar(1, one).p_value == pytest.approx([binomtest(1, 10).pvalue])
+
+
 def test_counts_of_a_small_type_are_added_without_overflow() -> None:
     b, c = np.array([120, 20], np.int8), np.array([100, 125], np.int8)
     expected = [binomtest(120, 220).pvalue, binomtest(20, 145).pvalue]

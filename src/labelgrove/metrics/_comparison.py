@@ -160,8 +160,8 @@ def mcnemar(only_before: npt.ArrayLike, only_after: npt.ArrayLike) -> Discordanc
     [0.0215, 1.0]
     """
     error = DataError("only_before and only_after: expected the same number of counts in each")
-    flat = ([given] if np.isscalar(given) else given for given in (only_before, only_after))
-    b, c = (vector(given, "iu", error) for given in flat)
+    flat = ([n] if _is_single(n) else n for n in (only_before, only_after))
+    b, c = (vector(counts, "iu", error) for counts in flat)
     if b.shape != c.shape:
         raise error
     if (b < 0).any() or (c < 0).any():
@@ -169,6 +169,10 @@ def mcnemar(only_before: npt.ArrayLike, only_after: npt.ArrayLike) -> Discordanc
     b, c = b.astype(np.int64), c.astype(np.int64)  # small types would not hold the sum
     p = np.minimum(1.0, 2.0 * bdtr(np.minimum(b, c).astype(np.float64), b + c, 0.5))
     return Discordance(b, c, p, _adjusted(p))
+
+
+def _is_single(counts: Any) -> bool:
+    return np.isscalar(counts) or getattr(counts, "ndim", 1) == 0  # np.ndim refuses ragged lists
 
 
 def label_changes(Y_true: Any, before: Any, after: Any) -> Discordance:
