@@ -59,6 +59,7 @@ def test_rarer_labels_weigh_more() -> None:
             ParameterError,
             "B=nan: expected a finite number",
         ),
+        ([1, 2], {"n_examples": 9, "A": 1e3}, ParameterError, "A=1000.0, B=1.5: .* smaller"),
         ([1, -2], {"n_examples": 9}, DataError, "label 1 has the negative count -2"),
         ([1, 12], {"n_examples": 9}, DataError, "label 1 occurs 12 times in 9 examples"),
         ([1.5, 2], {"n_examples": 9}, DataError, "one-dimensional array of counts"),

@@ -56,7 +56,8 @@ def inverse_propensity(
     DataError
         When counts are negative or not whole numbers, or exceed `n_examples`.
     ParameterError
-        When `n_examples` is missing, not a whole number or below 3, or `A` or `B` is not positive.
+        When `n_examples` is missing, not a whole number or below 3, or `A` or `B` is not positive
+        or too large to compute with.
 
     Examples
     --------
@@ -76,6 +77,8 @@ def inverse_propensity(
             f"labels: label {counts.argmax()} occurs {counts.max()} times in {n} examples"
         )
     C = (log(n) - 1.0) * power(B + 1.0, A)
+    if not np.isfinite(C):
+        raise ParameterError(f"A={A!r}, B={B!r}: expected smaller numbers")
     return np.asarray(1.0 + C * power(counts + B, -A), dtype=np.float64)
 
 
