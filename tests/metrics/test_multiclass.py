@@ -80,6 +80,7 @@ def test_the_binomial_margin_is_that_of_the_papers() -> None:
         assert 100 * binomial_margin(percent / 100, n) == pytest.approx(printed, abs=0.006)
     assert binomial_margin(0.5, 100, level=0.5) == pytest.approx(0.05 * 0.6745, rel=1e-3)
     assert binomial_margin(0, 9) == binomial_margin(1, 9) == 0
-    for bad in ({"share": 1.5}, {"share": math.nan}, {"n": 0}, {"level": 0.0}, {"level": 1.0}):
+    levels = ({"level": level} for level in (0.0, 1.0, "0.9", [0.9, 0.95]))
+    for bad in ({"share": 1.5}, {"share": math.nan}, {"n": 0}, *levels):
         with pytest.raises(ParameterError, match=next(iter(bad))):
             binomial_margin(**{"share": 0.5, "n": 9, **bad})

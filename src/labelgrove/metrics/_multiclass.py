@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from labelgrove._errors import DataError, ParameterError, brief
-from labelgrove._parameters import integer, real
+from labelgrove._parameters import integer, number_from, real
 from labelgrove.metrics._score import Interval, Score, estimate, mean_of
 
 
@@ -125,7 +125,7 @@ def binomial_margin(share: float, n: int, *, level: float = 0.95) -> float:
     '16.50 ± 0.70'
     """
     share = real("share", share, 0.0, 1.0)
-    if not 0 < level < 1:
+    if not 0 < number_from(level) < 1:
         raise ParameterError(f"level={brief(level)}: expected a number between 0 and 1")
     quantile = NormalDist().inv_cdf((1 + level) / 2)
     return quantile * math.sqrt(share * (1 - share) / integer("n", n, 1))
