@@ -129,6 +129,17 @@ def test_features_may_be_numbers_and_categories() -> None:
     assert model.predict_one({0: 1.0}) == "a" and model.predict_one({2: 1.0}) == "c"
 
 
+def test_rows_of_a_data_frame_are_learnt_as_dicts_are() -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"fur": [1.0, 0.0], "scales": [0.0, 1.0]})
+    of_rows, of_dicts = Classifier(), Classifier()
+    for (_, row), animal in zip(frame.iterrows(), ["cat", "fish"], strict=True):
+        of_rows.learn_one(row, animal)
+        of_dicts.learn_one(row.to_dict(), animal)
+    one = frame.loc[1]
+    assert of_rows.predict_proba_one(one) == of_dicts.predict_proba_one(one.to_dict())
+
+
 def test_arguments_of_another_kind_are_refused() -> None:
     features = {"fur": 1}
     with pytest.raises(DataError, match="x is a str: expected a dict of feature"):

@@ -256,7 +256,7 @@ def _row(x: Mapping[Any, Any]) -> dict[str, Any]:
 
     They are sorted, so that the order of the dict cannot change the last bits of a sum.
     """
-    if not isinstance(x, Mapping):
+    if not hasattr(x, "items"):  # a pandas Series has them, too
         raise DataError(
             f"x is a {type(x).__name__}: expected a dict of feature to number or string"
         )
