@@ -164,7 +164,7 @@ def test_labels_are_the_same_if_more_reach_a_threshold_than_are_sought_first(
     each = np.random.default_rng(0).random(calibrated.n_classes_) ** 4
     for threshold in (*np.geomspace(1e-5, 0.6, 20), each):
         found = []
-        for few, start in ((stage_of(calibrated).k, 0.0), (64, 0.0), (64, np.inf)):
+        for few, start in ((stage_of(calibrated).k + 1, 0.0), (64, 0.0), (64, np.inf)):
             monkeypatch.setattr(_staged, "_FEW", few)
             monkeypatch.setattr(_staged, "_FEW_FROM", start)
             found.append(calibrated.predict_proba(X, threshold=threshold).toarray())
@@ -172,7 +172,9 @@ def test_labels_are_the_same_if_more_reach_a_threshold_than_are_sought_first(
         assert found[0].any()
 
 
-def test_labels_of_equal_scores_are_all_found_if_they_are_more_than_are_sought_first() -> None:
+def test_labels_of_equal_scores_are_all_found_if_they_are_more_than_are_sought_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     X, Y = near_centroids(labels=3)
     twins = [[f"{one}-{twin}" for one in row for twin in range(_staged._FEW + 6)] for row in Y]
     clf = OnlinePLTClassifier(max_leaves=256).fit(X, twins)
@@ -185,6 +187,19 @@ def test_labels_of_equal_scores_are_all_found_if_they_are_more_than_are_sought_f
     everything = clf.predict_proba(X, threshold=0.0).toarray()
     found = clf.predict_proba(X, threshold=0.3).toarray()
     assert np.array_equal(found, np.where(everything >= np.float32(0.3), everything, 0))
+    first, ranked = stage_of(clf).first, list[int]()
+
+    class Watched:
+        def top_k(self, *given: Any) -> Any:
+            ranked.append(given[3])
+            return first.top_k(*given)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(first, name)
+
+    monkeypatch.setattr(stage_of(clf), "first", Watched())
+    assert clf.predict_proba(X, threshold=0.3).nnz == np.count_nonzero(found)
+    assert ranked == [_staged._FEW]  # and not once more for the places of all labels
 
 
 @pytest.fixture(scope="module")

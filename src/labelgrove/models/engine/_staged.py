@@ -283,20 +283,22 @@ class StagedEngine:
     ) -> tuple[Any, ...]:
         """Return row ends (n + 1,), labels, probabilities, and costs of the searches (n, 4)."""
         rows = (indptr, ids, values)
+        ranked: tuple[Any, ...] | None = None
         if scope.least is not None and scope.least[0, -1] >= _FEW_FROM:
-            found: tuple[Any, ...] | None = self._among_few(rows, scope, threads)
-            if found is not None:
-                return found
-        found = self.first.above_threshold(*rows, scope.first, threads)
+            ranked = self.first.top_k(*rows, _FEW, 0, None, threads, scope.least)
+            if self._are_all(ranked[1], scope.least):
+                return self._among(ranked, scope)
+        found: tuple[Any, ...] = self.first.above_threshold(*rows, scope.first, threads)
         if self.stage.examples == 0:
             return found
         ends, labels, scores, costs = found
         allowed = scope.allowed
         row_of = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
         if self.stage.reranks or scope.least is not None:
-            among = allowed if self.stage.reranks else None
-            least = scope.least
-            best, best_scores, more = self.first.top_k(*rows, self.k + 1, 0, among, threads, least)
+            if ranked is None:
+                among = allowed if self.stage.reranks else None
+                ranked = self.first.top_k(*rows, self.k + 1, 0, among, threads, scope.least)
+            best, best_scores, more = ranked
             costs = _both(costs, more)
             if scope.least is not None:
                 tied = np.flatnonzero(best_scores[:, self.k] == best_scores[:, self.k - 1])
@@ -318,17 +320,18 @@ class StagedEngine:
             estimates = np.concatenate([probabilities[there], others])
         return *_reaching(len(ends) - 1, row_of, labels, estimates, scope.thresholds), costs
 
-    def _among_few(self, rows: RowArrays, scope: _Scope, threads: int) -> tuple[Any, ...] | None:
-        """Return what `above_threshold` returns; None if a row may have more labels than a few.
+    def _are_all(self, scores: Floats, least: Floats) -> bool:
+        """Whether no label reaches its threshold but those with these scores, best first."""
+        last = scores[:, -1:]  # not always at the last place: all of them may be equal
+        places = (scores[:, : self.k] > last).sum(axis=1, keepdims=True)
+        return not (last >= least[0, places]).any()
+
+    def _among(self, ranked: tuple[Any, ...], scope: _Scope) -> tuple[Any, ...]:
+        """Return what `above_threshold` returns, of the labels of a ranking.
 
         The labels ranked before one that reaches its threshold reach those of their places.
         """
-        assert scope.least is not None
-        best, scores, costs = self.first.top_k(*rows, _FEW, 0, None, threads, scope.least)
-        last = scores[:, -1:]  # not always at the last place: all of them may be equal
-        places = (scores[:, : self.k] > last).sum(axis=1, keepdims=True)
-        if (last >= scope.least[0, places]).any():
-            return None
+        best, scores, costs = ranked
         there = _which(best, scope.allowed)
         row_of = np.ascontiguousarray(np.nonzero(there)[0])
         estimates = self.stage.calibrated(scores[there], row_of, scores[:, : self.k])
