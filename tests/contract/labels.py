@@ -82,7 +82,7 @@ def check_removal_is_all_or_nothing(make: Make) -> None:
     clf = make().fit(X, Y)
     before = state(clf)
     known = clf.classes_[0]
-    for bad in ([known, "unknown"], [known, 3], known, b"l", 3, [known, None]):
+    for bad in ([known, "unknown"], [known, 3], known, b"l", 3, np.array(3), [known, None]):
         with pytest.raises(DataError):
             clf.remove_labels(bad)
         assert state(clf) == before

@@ -392,6 +392,7 @@ def suitable_rows(
 
 def as_collection(labels: Any, where: str = "labels") -> list[Any]:
     """Return labels as a list; refuse a bare string."""
-    if isinstance(labels, (str, bytes)) or not isinstance(labels, Iterable):
+    single = isinstance(labels, (str, bytes)) or getattr(labels, "ndim", 1) == 0
+    if single or not isinstance(labels, Iterable):
         raise DataError(f"{where}={brief(labels)}: expected a collection of labels")
     return list(labels)
