@@ -27,8 +27,6 @@ ROWS = 4000
 SINGLE = 200
 """Calls with one example or row each."""
 
-FEATURE_NAMES = "w%d"
-
 
 class Stopwatch:
     """Processor seconds of operations: the median of several runs."""
@@ -65,36 +63,32 @@ def _processor_time() -> float:
     return time.process_time() + children.ru_utime + children.ru_stime
 
 
-def _multilabel() -> dict[str, Callable[[], Any]]:
-    return {
-        "online": lambda: lg.OnlinePLTClassifier(random_state=SEED, n_jobs=1),
-        "online, paper": lambda: lg.OnlinePLTClassifier(
-            preset="paper", random_state=SEED, n_jobs=1
-        ),
-        "online, 3 trees": lambda: lg.OnlinePLTClassifier(n_trees=3, random_state=SEED, n_jobs=1),
-        "online, max_bytes": lambda: lg.OnlinePLTClassifier(
-            max_bytes=2**24, random_state=SEED, n_jobs=1
-        ),
-        "batch": lambda: lg.PLTClassifier(random_state=SEED, n_jobs=1),
-        "batch, 3 trees": lambda: lg.PLTClassifier(n_trees=3, random_state=SEED, n_jobs=1),
-        "one-vs-rest": lambda: lg.PLTClassifier(tree="flat", random_state=SEED, n_jobs=1),
-        "LdSM": lambda: lg.LdSMClassifier(n_estimators=5, random_state=SEED, n_jobs=1),
-        "FastXML": lambda: lg.FastXMLClassifier(n_estimators=5, random_state=SEED, n_jobs=1),
-    }
+_ONLINE = partial(lg.OnlinePLTClassifier, random_state=SEED)
+_BATCH = partial(lg.PLTClassifier, random_state=SEED)
+
+MULTILABEL: dict[str, Callable[[], Any]] = {
+    "online": _ONLINE,
+    "online, paper": partial(_ONLINE, preset="paper"),
+    "online, 3 trees": partial(_ONLINE, n_trees=3),
+    "online, max_bytes": partial(_ONLINE, max_bytes=2**24),
+    "batch": _BATCH,
+    "batch, 3 trees": partial(_BATCH, n_trees=3),
+    "one-vs-rest": partial(_BATCH, tree="flat"),
+    "LdSM": partial(lg.LdSMClassifier, n_estimators=5, random_state=SEED),
+    "FastXML": partial(lg.FastXMLClassifier, n_estimators=5, random_state=SEED),
+}
+
+MULTICLASS: dict[str, Callable[[], Any]] = {
+    "online": _ONLINE,
+    "batch": _BATCH,
+    "LOMtree": partial(lg.LOMTreeClassifier, random_state=SEED),
+    "memory tree": partial(lg.MemoryTreeClassifier, random_state=SEED),
+    "embedding": partial(lg.EmbeddingClassifier, random_state=SEED),
+}
 
 
-def _multiclass() -> dict[str, Callable[[], Any]]:
-    return {
-        "online": lambda: lg.OnlinePLTClassifier(random_state=SEED, n_jobs=1),
-        "batch": lambda: lg.PLTClassifier(random_state=SEED, n_jobs=1),
-        "LOMtree": lambda: lg.LOMTreeClassifier(random_state=SEED),
-        "memory tree": lambda: lg.MemoryTreeClassifier(random_state=SEED),
-        "embedding": lambda: lg.EmbeddingClassifier(random_state=SEED),
-    }
-
-
-def _model(watch: Stopwatch, name: str, make: Callable[[], Any], data: tuple[Any, ...]) -> Any:
-    """Learn, predict, save, load, explain."""
+def _model(watch: Stopwatch, name: str, make: Callable[[], Any], data: tuple[Any, ...]) -> None:
+    """Learn, predict, explain, save, load; learn again in chunks, and one by one."""
     X, y, tested = data
     rows = [tested[i : i + 1] for i in range(SINGLE)]
     fitted = watch.time(f"{name}: fit", lambda: make().fit(X, y), 3)
@@ -115,7 +109,7 @@ def _model(watch: Stopwatch, name: str, make: Callable[[], Any], data: tuple[Any
         watch.time(f"{name}: save", lambda: fitted.save(path))
         watch.time(f"{name}: load", lambda: lg.load(path))
     if not hasattr(fitted, "partial_fit"):
-        return fitted
+        return
 
     def online() -> Any:
         model = make()
@@ -129,41 +123,39 @@ def _model(watch: Stopwatch, name: str, make: Callable[[], Any], data: tuple[Any
         f"{name}: partial_fit, single rows",
         lambda: [grown.partial_fit(one, label) for one, label in parts],
     )
-    return fitted
 
 
 def _models(watch: Stopwatch) -> None:
     for dataset in ("bibtex", "stackexchange-tfidf"):
         train, test = load(dataset, "train", shuffle=SEED), load(dataset, "test")
         data = (train.X[:ROWS], train.labels[:ROWS], test.X[:ROWS])
-        for name, make in _multilabel().items():
+        for name, make in MULTILABEL.items():
             _model(watch, f"{name}, {dataset}", make, data)
     train, test = load("clinc150-tfidf", "train", shuffle=SEED), load("clinc150-tfidf", "test")
     classes = np.array([label for (label,) in train.labels[:ROWS]])
     single = (train.X[:ROWS], classes, test.X[:ROWS])
-    for name, make in _multiclass().items():
+    for name, make in MULTICLASS.items():
         _model(watch, f"{name}, clinc150-tfidf", make, single)
 
 
 def _inputs(watch: Stopwatch) -> None:
-    """Kinds of input: dicts, dense rows, data frames, indicators, names."""
+    """Names of labels, indicators, dense rows, columns, dicts."""
     train = load("stackexchange-tfidf", "train", shuffle=SEED)
     X, labels = train.X[:ROWS], train.labels[:ROWS]
     names = [tuple(f"label {label}" for label in row) for row in labels]
     dicts = [
-        {FEATURE_NAMES % j: float(v) for j, v in zip(X[[i]].indices, X[[i]].data, strict=True)}
+        {f"w{j}": float(v) for j, v in zip(X[[i]].indices, X[[i]].data, strict=True)}
         for i in range(X.shape[0] // 4)
     ]
     width = label_count("stackexchange-tfidf")
     dense = X[:400, :500].toarray()
-    make = _multilabel()["online"]
-    named = watch.time("inputs: names of labels", lambda: make().partial_fit(X, names), 3)
+    named = watch.time("inputs: names of labels", lambda: _ONLINE().partial_fit(X, names), 3)
     watch.time("inputs: predict names", lambda: named.predict(X))
-    watch.time("inputs: indicator", lambda: make().partial_fit(X, indicator(labels, width)), 3)
-    watch.time("inputs: dense", lambda: make().partial_fit(dense, labels[:400]), 3)
-    watch.time("inputs: CSC", lambda: make().partial_fit(X.tocsc(), labels), 3)
+    watch.time("inputs: indicator", lambda: _ONLINE().partial_fit(X, indicator(labels, width)), 3)
+    watch.time("inputs: dense", lambda: _ONLINE().partial_fit(dense, labels[:400]), 3)
+    watch.time("inputs: CSC", lambda: _ONLINE().partial_fit(X.tocsc(), labels), 3)
     of_dicts = watch.time(
-        "inputs: dicts", lambda: make().partial_fit(dicts, labels[: len(dicts)]), 3
+        "inputs: dicts", lambda: _ONLINE().partial_fit(dicts, labels[: len(dicts)]), 3
     )
     watch.time("inputs: predict_topk of dicts", lambda: of_dicts.predict_topk(dicts, 5))
     watch.time(
@@ -213,7 +205,7 @@ def _judging(watch: Stopwatch) -> None:
         load("stackexchange-tfidf", "train", shuffle=SEED),
         load("stackexchange-tfidf", "test"),
     )
-    model = _multilabel()["online"]().partial_fit(train.X[:ROWS], train.labels[:ROWS])
+    model = _ONLINE().partial_fit(train.X[:ROWS], train.labels[:ROWS])
     width = label_count("stackexchange-tfidf")
     truth = indicator(test.labels, width)
     found, _ = model.predict_topk(test.X, 10)
@@ -231,9 +223,7 @@ def _judging(watch: Stopwatch) -> None:
     rows = slice(ROWS, ROWS + 500)
     watch.time(
         "progressive_validation",
-        lambda: lg.progressive_validation(
-            _multilabel()["online"](), (train.X[rows], train.labels[rows])
-        ),
+        lambda: lg.progressive_validation(_ONLINE(), (train.X[rows], train.labels[rows])),
         3,
     )
 
