@@ -63,6 +63,9 @@ template <typename T>
 using In = nb::ndarray<const T, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 template <typename T>
+using InMatrix = nb::ndarray<const T, nb::numpy, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+template <typename T>
 std::span<const T> view(const In<T>& array) {
   return {array.data(), array.size()};
 }

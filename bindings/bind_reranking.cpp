@@ -11,11 +11,9 @@
 namespace labelgrove::bindings {
 namespace {
 
-template <typename T>
-using Matrix = nb::ndarray<const T, nb::numpy, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
-nb::ndarray<double, nb::numpy> learn(Reranking& self, const Matrix<float>& probabilities, const Matrix<double>& cosines,
-                                     const Matrix<double>& worth, const Matrix<bool>& right) {
+nb::ndarray<double, nb::numpy> learn(Reranking& self, const InMatrix<float>& probabilities,
+                                     const InMatrix<double>& cosines, const InMatrix<double>& worth,
+                                     const InMatrix<bool>& right) {
   const std::size_t n = probabilities.shape(0), k = probabilities.shape(1);
   for (const auto& [rows, columns] :
        {std::pair(cosines.shape(0), cosines.shape(1)), std::pair(worth.shape(0), worth.shape(1)),

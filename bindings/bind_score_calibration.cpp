@@ -17,14 +17,11 @@ namespace labelgrove::bindings {
 namespace {
 
 template <typename T>
-using Matrix = nb::ndarray<const T, nb::numpy, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
-template <typename T>
-std::span<const T> row_of(const Matrix<T>& matrix, std::size_t row) {
+std::span<const T> row_of(const InMatrix<T>& matrix, std::size_t row) {
   return {matrix.data() + row * matrix.shape(1), matrix.shape(1)};
 }
 
-void add(ScoreCalibration& self, const Matrix<double>& logits, const In<bool>& right, const In<double>& keeps) {
+void add(ScoreCalibration& self, const InMatrix<double>& logits, const In<bool>& right, const In<double>& keeps) {
   if (right.size() != logits.size() || keeps.size() != logits.shape(0))
     throw std::invalid_argument("expected as many outcomes as labels, and one factor for each example");
   for (std::size_t row = 0; row < keeps.size(); ++row)
@@ -39,7 +36,7 @@ nb::ndarray<double, nb::numpy> apply(const ScoreCalibration& self, const In<doub
 
 // A label is as many places down as its row of `best` has probabilities above its own.
 nb::ndarray<float, nb::numpy> calibrated(const ScoreCalibration& self, const In<float>& probabilities,
-                                         const In<std::int64_t>& rows, const Matrix<float>& best) {
+                                         const In<std::int64_t>& rows, const InMatrix<float>& best) {
   const std::size_t n = probabilities.size();
   if (rows.size() != n) throw std::invalid_argument("expected the row of every label");
   auto found = make_array<float>({n});

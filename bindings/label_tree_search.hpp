@@ -82,8 +82,7 @@ nb::tuple top_k(const Held<Engine>& model, const In<std::int64_t>& indptr, const
   const Rows rows(indptr, ids, values);
   const GroveScope scope = scope_of(model, allowed);
   const Searching<Engine> searching(model.whole(), scope);
-  using Matrix = nb::ndarray<const float, nb::numpy, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-  const auto by_place = least.is_none() ? Matrix() : nb::cast<Matrix>(least);
+  const auto by_place = least.is_none() ? InMatrix<float>() : nb::cast<InMatrix<float>>(least);
   const std::size_t n_least = by_place.is_valid() ? by_place.shape(0) : 1;
   if (n_least != 1 && n_least != rows.size()) throw std::invalid_argument("expected `least` of one row or of all");
   const auto query_of = [&](std::size_t row) {

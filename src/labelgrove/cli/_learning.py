@@ -406,7 +406,7 @@ def report_learning(
 def _warn_of_misread_labels(learning: Learning) -> None:
     """Warn if most labels look like several labels in one, or are only 0 and 1."""
     labels: list[Any] = learning.model.classes_.tolist()
-    if isinstance(labels[0], int):
+    if not labels or isinstance(labels[0], int):
         return
     columns = getattr(learning.model, "columns", None)
     if columns is not None and len(columns.labels) > 1 and {"0", "1"}.issuperset(labels):

@@ -35,10 +35,10 @@ _TO_CALIBRATE = 5
 """Number of the first stage's labels that calibration learns from, and whose places differ."""
 
 _FEW = 64
-"""Number of labels among which those that reach their thresholds are sought first, if"""
+"""Number of best labels among which those that reach their thresholds are sought first."""
 
 _FEW_FROM = 0.05
-"""the score that a label needs after others is this high; with less there may be many more."""
+"""With a lower threshold at the last place there may be many more, and that search is in vain."""
 
 _PREFIX = "stage."
 _STAGE = _PREFIX + "numbers"

@@ -76,7 +76,7 @@ def explain(
         found = ways_to(tree, rows, one)
         path = _path(found, weigh)
         predicted = one in known
-        probability = known[one] if predicted else _probability_of(learned, rows, one)
+        probability = _probability_of(learned, rows, one, known)
         if predicted and given is None:
             rank = best.tolist().index(one) + 1
         else:
@@ -92,9 +92,6 @@ def explain(
         else:
             needed = float(scores[k - 1]) if len(scores) >= k else 0.0
         average = found.counts @ found.contributions / max(found.counts.sum(), _TINY)
-        own_first = None
-        if staged is not None:
-            own_first = known_first.get(one) or _probability_of(tree, rows, one)
         explained.append(
             LabelExplanation(
                 label=learned.labels.names[[one]].tolist()[0],  # a plain value
@@ -105,7 +102,9 @@ def explain(
                 leaves=found.leaves,
                 contributions=weigh(average, found.values)[0],
                 fallen_out=None if predicted else _fall(path, needed),
-                first_stage=own_first,
+                first_stage=(
+                    None if staged is None else _probability_of(tree, rows, one, known_first)
+                ),
                 cosine=None if staged is None else staged.cosine(rows.arrays, one),
             )
         )
@@ -192,12 +191,16 @@ def _best_labels(
     return ids[order], scores[order]
 
 
-def _probability_of(learned: AnyLearned, rows: Rows, label: int) -> float:
-    """Return the probability of one label as found by a search, or 0 if it is not found.
+def _probability_of(
+    learned: AnyLearned, rows: Rows, label: int, known: Mapping[int, float]
+) -> float:
+    """Return the probability of one label if known, or as found by a search; 0 if it is not found.
 
     Other labels have thresholds that nothing reaches. They are not excluded, since the second
     stage decides by rank which labels it ranks anew.
     """
+    if label in known:
+        return known[label]
     thresholds = np.full(max(learned.engine.label_count, 2), np.inf, np.float32)
     thresholds[label] = 0.0
     found = learned.engine.above_threshold(*rows.arrays, learned.engine.scope(thresholds), 1)[2]
