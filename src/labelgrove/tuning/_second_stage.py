@@ -22,7 +22,7 @@ CANDIDATES = 10
 """Number of the first stage's labels that are re-ranked, and whose places are distinguished."""
 
 _MEMORY = 4096.0
-"""Number of examples after which the weight of an example falls to 1/e."""
+"""Number of examples after which the weight of an example falls to 1/e, as in the core."""
 
 _SURE = 2.0
 """Number of standard errors by which the ranking must have improved."""
