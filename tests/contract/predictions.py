@@ -188,6 +188,20 @@ def check_a_search_in_parts_finds_the_same(make: Make) -> None:
         assert (predicted[[i]] != clf.predict(one)).nnz == 0
 
 
+def check_dense_probabilities_in_parts_are_the_same(make: Make) -> None:
+    X, y = checkerboard()
+    clf = make().fit(X, y)
+    many = np.tile(X, (1 + 600 // len(X), 1))
+    only = clf.classes_[1:3]
+    found, stats = clf.predict_proba(many, return_stats=True)
+    some = clf.predict_proba(many, labels=only)
+    assert stats.classifiers.shape == (len(many),) and found.shape == (len(many), clf.n_classes_)
+    for i in (0, 255, 256, 599, len(many) - 1):
+        one = many[[i]]
+        assert found[[i]].tolist() == clf.predict_proba(one).tolist()
+        assert some[[i]].tolist() == clf.predict_proba(one, labels=only).tolist()
+
+
 @needs("sets", "tree")
 def check_a_beam(make: Make) -> None:
     X, Y = noise()

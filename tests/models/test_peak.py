@@ -1,4 +1,4 @@
-"""Saving and loading need memory for pieces of the model, never for a whole copy."""
+"""Files need memory for pieces of the model, and dense probabilities for pieces of the result."""
 
 import re
 from collections.abc import Callable
@@ -71,3 +71,12 @@ def test_files_are_streamed(make: Callable[[], Any], tmp_path: Path) -> None:
     assert saving < ALLOWED_MB
     loading = megabytes_more(lambda: labelgrove.load(path))
     assert loading < path.stat().st_size / (1 << 20) + ALLOWED_MB
+
+
+def test_dense_probabilities_are_made_for_some_rows_at_a_time() -> None:
+    X = sp.random_array((20_000, 500), density=0.01, rng=np.random.default_rng(0), format="csr")
+    model = labelgrove.PLTClassifier().fit(X, np.arange(20_000))
+    rows = X[:800]
+    result = 800 * 20_000 * 8 >> 20
+    model.predict_proba(rows[:1])
+    assert megabytes_more(lambda: model.predict_proba(rows)) < result + 100

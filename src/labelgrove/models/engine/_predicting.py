@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
@@ -28,6 +28,7 @@ DENSE_LIMIT = 2**30
 _DIGITS = 6
 _LEAST_DOUBT = 2.0**-25  # of a probability that is rounded to 1
 _FIRST_PART, _PART_SECONDS = 256, 0.1
+_FIRST_CELLS = 2**21  # of a dense result; they take some tenths of a second
 
 
 @dataclass(frozen=True)
@@ -106,8 +107,10 @@ def indicator_of(
     if scope is None:
         scope = learned.engine.scope(learned.thresholds(otherwise))
     indptr, ids, *_ = _found_within(learned, rows, scope, n_jobs)
-    found = _to_csr(learned, indptr, ids, np.ones(len(ids), np.int8))
-    return found.toarray().astype(np.int64) if learned.dense else found
+    ones = np.ones(len(ids), np.int8)
+    if learned.dense:
+        return _matrix_of(learned, indptr, ids, ones).toarray().astype(np.int64)
+    return _to_csr(learned, indptr, ids, ones)
 
 
 def best_estimates(
@@ -139,21 +142,38 @@ def all_estimates(
     """
     n_classes = learned.columns()[1]
     _refuse_if_too_large(rows.n_rows, n_classes, 12)
+    classes = learned.kind == "multiclass"
+    if not (classes or learned.dense):
+        return estimates(learned, rows, 0.0, n_jobs, labels=labels)
     power = learned.options.odds if keeps_ranking(learned.engine) else 0.0
-    if power > 0 and learned.kind == "multiclass" and labels is None:
+    if power > 0 and classes and labels is None:
         learned = replace(learned, engine=first_stage(learned.engine))
-    found, stats = estimates(learned, rows, 0.0, n_jobs, labels=labels)
-    if learned.kind != "multiclass":
-        return found.toarray() if learned.dense else found, stats
-    dense = found.toarray().astype(np.float64)
-    if labels is not None:
-        return dense, stats
+    scope = learned.engine.scope(learned.thresholds(0.0), learned.allowed(labels))
+    search, threads = learned.engine.above_threshold, thread_count(n_jobs)
+    found = np.empty((rows.n_rows, n_classes), np.float64 if classes else np.float32)
+    costs: list[npt.NDArray[np.uint64]] = []
+    size = min(_first_part(learned.engine, threads), max(_FIRST_CELLS // max(n_classes, 1), 1))
+    begin = 0
+    for part in _parts(rows, size):
+        indptr, ids, scores, its_costs = search(*part.arrays, scope, threads)
+        its = found[begin : begin + part.n_rows]
+        its[:] = _matrix_of(learned, indptr, ids, scores).toarray()
+        if classes and labels is None:
+            _to_shares(its, power)
+        costs.append(its_costs)
+        begin += part.n_rows
+    return found, SearchStats(*np.concatenate(costs).T)
+
+
+def _to_shares(found: npt.NDArray[np.float64], power: float) -> None:
+    """Make rows sum to 1, in proportion to a power of the odds, or to the values if it is 0."""
     if power > 0:
-        odds = dense / np.maximum(1 - dense, _LEAST_DOUBT)
-        dense = odds if power == 1 else odds * np.sqrt(odds)
-    totals = dense.sum(axis=1, keepdims=True)
-    even = np.full_like(dense, 1 / max(n_classes, 1))
-    return np.divide(dense, totals, out=even, where=totals > 0), stats
+        found /= np.maximum(1 - found, _LEAST_DOUBT)
+        if power != 1:
+            found *= np.sqrt(found)
+    totals = found.sum(axis=1, keepdims=True)
+    found[totals[:, 0] <= 0] = 1 / max(found.shape[1], 1)
+    np.divide(found, totals, out=found, where=totals > 0)
 
 
 def _found_within(
@@ -170,23 +190,27 @@ def _first_part(engine: Any, threads: int) -> int:
     return max(_FIRST_PART, getattr(engine, "rows_together", 0) * threads)
 
 
-def _in_parts(
-    rows: Rows, size: int, search: Callable[[Rows], tuple[Any, ...]], *, ends: bool = False
-) -> tuple[Any, ...]:
-    """Search for some rows at a time, first ``size``, so that Ctrl-C takes effect soon.
-
-    With ``ends`` the first array that the search returns holds the ends of rows, from 0.
-    """
-    if rows.n_rows <= size:
-        return search(rows)
-    found: list[tuple[Any, ...]] = []
+def _parts(rows: Rows, size: int) -> Iterator[Rows]:
+    """Yield some rows at a time, first ``size``, so that Ctrl-C takes effect soon."""
     begin = 0
     while begin < rows.n_rows:
         started, end = perf_counter(), min(begin + size, rows.n_rows)
-        found.append(search(rows.part(begin, end)))
+        yield rows if end - begin == rows.n_rows else rows.part(begin, end)
         begin = end
         if perf_counter() - started < _PART_SECONDS:
             size *= 2
+
+
+def _in_parts(
+    rows: Rows, size: int, search: Callable[[Rows], tuple[Any, ...]], *, ends: bool = False
+) -> tuple[Any, ...]:
+    """Search for some rows at a time, as `_parts` yields them.
+
+    With ``ends`` the first array that the search returns holds the ends of rows, from 0.
+    """
+    found = [search(part) for part in _parts(rows, size)]
+    if len(found) == 1:
+        return found[0]
     arrays = [*zip(*found, strict=True)]
     if not ends:
         return tuple(map(np.concatenate, arrays))
@@ -237,11 +261,20 @@ def _to_csr(
     learned: AnyLearned, indptr: npt.NDArray[np.int64], ids: Ids, scores: npt.NDArray[Any]
 ) -> sp.csr_array:
     """Convert found labels to a sparse array with a column for each class, sorted in every row."""
-    column_of, n_columns = learned.columns()
-    columns = column_of[ids.astype(np.int64)]
-    result = csr_of(scores, columns, indptr, (len(indptr) - 1, n_columns))
+    result = _matrix_of(learned, indptr, ids, scores)
     result.sort_indices()
     return result
+
+
+def _matrix_of(
+    learned: AnyLearned, indptr: npt.NDArray[np.int64], ids: Ids, scores: npt.NDArray[Any]
+) -> sp.csr_array:
+    """Convert found labels to a sparse array, each row in the order in which they were found.
+
+    Enough for a dense result: sorting takes much longer than writing the cells.
+    """
+    column_of, n_columns = learned.columns()
+    return csr_of(scores, column_of[ids], indptr, (len(indptr) - 1, n_columns))
 
 
 def _refuse_if_too_large(n_rows: int, n_classes: int, cell_bytes: int) -> None:
