@@ -6,6 +6,7 @@ import datetime as dt
 import enum
 import warnings
 from collections import UserList, deque
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -17,8 +18,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.exceptions import DataConversionWarning
 
-from labelgrove import DataError
-from labelgrove._targets import Targets, parse_targets
+from labelgrove import DataError, OnlinePLTClassifier, ThresholdedClassifier, evaluate
+from labelgrove._targets import parse_targets
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=3)
 NUMBERS = st.integers(-(2**63), 2**63 - 1)
@@ -183,13 +184,22 @@ def test_a_column_is_one_label_a_row_and_scikit_learns_warning_is_given() -> Non
         assert "A column-vector y was passed when a 1d array was expected" in str(caught[0].message)
 
 
-def test_the_warning_points_to_who_called_the_estimator() -> None:
-    def fit(Y: Any) -> Targets:
-        return parse_targets(Y)
-
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda clf, X, y: clf.fit(X, y),
+        lambda clf, X, y: clf.partial_fit(X, y),
+        lambda clf, X, y: clf.fit(X, y.ravel()).score(X, y),
+        lambda clf, X, y: ThresholdedClassifier(clf).fit(X, y),
+        lambda clf, X, y: evaluate(clf.fit(X, y.ravel()), X, y),
+    ],
+    ids=["fit", "partial_fit", "score", "thresholds", "evaluate"],
+)
+def test_the_warning_points_to_who_called_the_package(use: Callable[..., Any]) -> None:
+    X, y = np.eye(4), np.array([[1], [2], [1], [2]])
     with pytest.warns(DataConversionWarning) as caught:
-        fit(np.array([[1], [2]]))
-    assert caught[0].filename == __file__
+        use(OnlinePLTClassifier(), X, y)
+    assert {warning.filename for warning in caught} == {__file__}
 
 
 REFUSED = [

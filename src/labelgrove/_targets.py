@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from inspect import currentframe
 from itertools import chain, count, pairwise
 from typing import Any, Literal, overload
 from warnings import warn
@@ -207,7 +208,7 @@ def _from_array(Y: npt.NDArray[Any]) -> Targets:
             "A column-vector y was passed when a 1d array was expected: it is read as one label "
             "per row; pass y.ravel() to avoid this warning",
             DataConversionWarning,
-            stacklevel=5,  # the caller of the estimator's method that called parse_targets
+            stacklevel=_level_outside(),
         )
         Y = Y[:, 0]
     if Y.ndim == 2:
@@ -217,6 +218,14 @@ def _from_array(Y: npt.NDArray[Any]) -> Targets:
     if Y.dtype.kind == "O":
         return _from_rows(Y.tolist())
     return _multiclass(Y)
+
+
+def _level_outside() -> int:
+    """Return the stack level, as seen by the caller, of the code that called this package."""
+    level, frame, package = 0, currentframe(), __name__.partition(".")[0]
+    while frame and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def _from_rows(rows: Sequence[Any]) -> Targets:

@@ -89,8 +89,9 @@ def check_one_label_a_row(make: Make) -> None:
     }
     for name, given in forms.items():
         assert state(make().fit(X, given)) == expected, name
-    with pytest.warns(DataConversionWarning):
+    with pytest.warns(DataConversionWarning) as caught:
         assert state(make().fit(X, y[:, None])) == expected
+    assert {warning.filename for warning in caught} == {__file__}  # not within the package
     names = [f"class {c}" for c in y]
     named = make().fit(X, names)
     assert state(make().fit(X, np.array(names))) == state(named)
