@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sklearn
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, clone
 from sklearn.dummy import DummyClassifier
@@ -19,7 +20,7 @@ from sklearn.multioutput import MultiOutputClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -133,6 +134,31 @@ def test_rows_weigh_in_the_estimator(validation: Any, refit: bool) -> None:
     found = [probabilities(one, X) for one in (clf, alone, plain)]
     assert np.array_equal(found[0], found[1]) and np.array_equal(clf.thresholds_, alone.thresholds_)
     assert not np.array_equal(found[0], found[2])
+
+
+def test_weights_are_passed_to_the_step_of_a_pipeline_that_requests_them() -> None:
+    weights = RNG.uniform(0.5, 2.0, 160)
+    alone = ThresholdedClassifier(WEIGHED).fit(X, Y, sample_weight=weights)
+    with sklearn.config_context(enable_metadata_routing=True):
+        step = MultiOutputClassifier(GaussianNB().set_fit_request(sample_weight=True))
+        steps = ThresholdedClassifier(make_pipeline(FunctionTransformer(), step))
+        assert np.array_equal(
+            probabilities(steps.fit(X, Y, sample_weight=weights), X), probabilities(alone, X)
+        )
+        assert np.array_equal(steps.thresholds_, alone.thresholds_)
+        nobody = ThresholdedClassifier(make_pipeline(FunctionTransformer(), WEIGHED))
+        with pytest.raises(ParameterError, match="fit of Pipeline does not accept weights"):
+            nobody.fit(X, Y, sample_weight=weights)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_names_of_columns_are_those_of_the_estimator(name: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=[*"abcdef"])
+    clf = ThresholdedClassifier(ESTIMATORS[name], method="fta")
+    assert not hasattr(clf, "feature_names_in_")
+    assert not hasattr(clf.fit(X, Y), "feature_names_in_")
+    assert clf.fit(frame, Y).feature_names_in_.tolist() == [*"abcdef"]
 
 
 def test_labels_by_name_and_labels_that_only_held_out_rows_have() -> None:

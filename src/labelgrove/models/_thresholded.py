@@ -153,8 +153,9 @@ class ThresholdedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             Their labels in any form that the estimator accepts: one per row, a collection per
             row, or a 0/1 indicator.
         sample_weight : array-like of shape (n,), optional
-            Weight of each row in the estimator's ``fit``, which must accept it. Tuning ignores
-            the weights, except that rows of weight 0 are left out of both.
+            Weight of each row in the estimator's ``fit``, which must accept it; a pipeline does
+            if a step requests it by metadata routing. Tuning ignores the weights, except that
+            rows of weight 0 are left out of both.
 
         Returns
         -------
@@ -287,9 +288,18 @@ class ThresholdedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     @property
     def n_features_in_(self) -> int:
         """Number of columns of X, if the estimator knows it."""
+        return int(self._of_estimator("n_features_in_"))
+
+    @property
+    def feature_names_in_(self) -> npt.NDArray[Any]:
+        """Names of the columns of X, if the estimator knows them."""
+        names: npt.NDArray[Any] = self._of_estimator("feature_names_in_")
+        return names
+
+    def _of_estimator(self, attribute: str) -> Any:
         if not hasattr(self, "estimator_"):
-            raise AttributeError("n_features_in_ is available once the estimator has been fitted")
-        return int(self.estimator_.n_features_in_)
+            raise AttributeError(f"{attribute} is available once the estimator has been fitted")
+        return getattr(self.estimator_, attribute)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "thresholds_")

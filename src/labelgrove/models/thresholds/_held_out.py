@@ -12,6 +12,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter
 
 from labelgrove._errors import DataError, ParameterError, brief
@@ -78,12 +79,20 @@ class Labelled:
         """Return a clone of the estimator, fitted on these rows."""
         if self.weights is None:
             return clone(estimator).fit(self.X, self.y)
-        if not has_fit_parameter(estimator, "sample_weight"):
+        if not _accepts_weights(estimator):
             raise ParameterError(
                 f"sample_weight: fit of {type(estimator).__name__} does not accept weights; "
                 "expected None"
             )
         return clone(estimator).fit(self.X, self.y, sample_weight=self.weights)
+
+
+def _accepts_weights(estimator: Any) -> bool:
+    """Return whether ``fit`` has the parameter, or passes it on to a step that requests it."""
+    routing = get_routing_for_object(estimator)
+    return has_fit_parameter(estimator, "sample_weight") or bool(
+        routing.consumes("fit", ["sample_weight"])
+    )
 
 
 @dataclass(frozen=True)
