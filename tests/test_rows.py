@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from labelgrove import DataError, DataTypeError
+from labelgrove._features import FeatureNames
 from labelgrove._validation import check_rows
 
 
@@ -69,6 +70,20 @@ def test_a_column_without_numbers_is_named() -> None:
         check_rows(Table())
     with pytest.raises(DataError, match=r"^X is of type Unread: expected an array"):
         check_rows(Unread())
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_column_of_dicts_holds_rows(library: str) -> None:
+    series = pytest.importorskip(library).Series([{"a": 1.0, "b": 2.0}, {"a": 3.0, "b": 0.5}])
+    rows = check_rows(series, names=FeatureNames(), grow=True)
+    assert rows.indptr.tolist() == [0, 2, 4] and rows.values.tolist() == [1.0, 2.0, 3.0, 0.5]
+
+
+def test_a_column_of_dates_is_named() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": [1.0, 2.0], "b": pandas.date_range("2026-01-01", periods=2)})
+    with pytest.raises(DataTypeError, match=r"^X: column 'b' holds dates or times: expected"):
+        check_rows(frame)
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64, np.int8, np.bool_, np.int64])

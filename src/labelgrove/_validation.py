@@ -143,6 +143,10 @@ def check_weights(
         return None
     if np.ma.is_masked(sample_weight):
         raise DataError("sample_weight has masked entries: expected a number for each row")
+    if hasattr(sample_weight, "__array__") and np.asarray(sample_weight).dtype.kind in "cmM":
+        raise DataError(
+            "sample_weight holds complex numbers, dates or times: expected a number for each row"
+        )
     try:
         with np.errstate(over="ignore"):  # an overflow gives infinity, which is refused below
             weights = np.asarray(sample_weight, np.float32)
@@ -183,8 +187,9 @@ def n_rows_of(X: Any) -> int:
 
 
 def is_dict_rows(X: Any) -> bool:
-    """Return whether X is a sequence of ``{feature: value}`` mappings."""
-    return isinstance(X, Sequence) and len(X) > 0 and isinstance(X[0], Mapping)
+    """Return whether X is a sequence, 1-D array or Series of ``{feature: value}`` mappings."""
+    flat = isinstance(X, Sequence) or (hasattr(X, "__array__") and len(np.shape(X)) == 1)
+    return flat and isinstance(next(iter(X), None), Mapping)
 
 
 def check_rows(X: Any, *, names: FeatureNames | None = None, grow: bool = False) -> Rows:
@@ -192,7 +197,7 @@ def check_rows(X: Any, *, names: FeatureNames | None = None, grow: bool = False)
 
     Parameters
     ----------
-    X : sparse array or matrix, array-like of shape (n, d), list of dicts, or Rows
+    X : sparse array or matrix, array-like of shape (n, d), sequence of dicts, or Rows
         Any integer index type and any real number type. Unsorted indices are sorted, repeated
         entries summed. In a data frame, all columns may be sparse.
     names : FeatureNames, optional
@@ -353,6 +358,8 @@ def _require_number_columns(X: Any) -> None:
             column = X[name]
         except (TypeError, LookupError):  # such as polars.LazyFrame, which holds no columns yet
             return
+        if np.asarray(column).dtype.kind in "mM":
+            raise DataTypeError(f"X: column {name!r} {_DATES}")
         try:
             np.asarray(column, np.float64)
         except (TypeError, ValueError) as error:
@@ -392,11 +399,14 @@ def _require_equal_lengths(rows: list[Any]) -> None:
         )
 
 
+_DATES = "holds dates or times: expected numbers, such as days since a first one"
+
+
 def _as_float32(data: Any) -> npt.NDArray[np.float32]:
     if data.dtype == np.float32:
         return np.ascontiguousarray(data)
     if data.dtype.kind in "mM":  # missing values (NaT) would be converted to numbers
-        raise DataError("X holds dates or times: expected numbers, such as days since a first one")
+        raise DataError(f"X {_DATES}")
     try:
         with np.errstate(over="ignore"):  # an overflow gives infinity, which is reported later
             return np.ascontiguousarray(data, dtype=np.float32)

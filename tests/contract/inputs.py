@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import importlib.util
-from collections import OrderedDict, UserDict
+from collections import OrderedDict, UserDict, deque
 from collections.abc import Callable
 from itertools import pairwise
 from types import MappingProxyType
@@ -154,7 +154,10 @@ def check_dicts(make: Make) -> None:
     kinds: list[Callable[[Any], Any]] = [OrderedDict, UserDict, MappingProxyType]
     for kind in kinds:
         assert state(make().fit([kind(row) for row in rows], Y)) == state(clf)
-    assert state(make().fit(tuple(rows), Y)) == state(clf)
+    containers: list[Any] = [tuple(rows), deque(rows), np.array(rows, object)]
+    for given in containers:
+        assert state(make().fit(given, Y)) == state(clf)
+        assert np.array_equal(clf.predict_topk(given, 5)[1], clf.predict_topk(rows, 5)[1])
     assert same_answers(clf, clf, [{**row, "never seen": 3.0} for row in rows])
     shuffled = [dict(reversed(row.items())) for row in rows]
     np.testing.assert_allclose(

@@ -291,6 +291,9 @@ def check_weights_are_checked(make: Make) -> None:
         [np.inf, 1, 1, 1, 1, 1],
         [None, 1, 1, 1, 1, 1],
         ["a"] * 6,
+        np.ones(6, complex),
+        np.ones(6, "m8[D]"),
+        np.ones(6, "M8[D]"),
         [0.0] * 6,
     ]
     for weights in bad:

@@ -84,7 +84,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : sparse array or matrix, array-like or data frame (n, d), or list of dicts
+        X : sparse array or matrix, array-like or data frame (n, d), or sequence of dicts
             Features. A dict maps names to numbers, or to strings for categories.
         y : array-like of shape (n,), sequence of n collections of labels, or indicator (n, L)
             Multi-class targets, or multi-label targets by name or as a 0/1 array.
