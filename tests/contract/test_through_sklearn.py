@@ -58,7 +58,9 @@ from labelgrove import (
     LOMTreeClassifier,
     OnlinePLTClassifier,
     PLTClassifier,
+    TextClassifier,
 )
+from labelgrove.text import HashedText, TextFeatures
 
 pytestmark = pytest.mark.slow  # nothing here is for the sanitizers
 
@@ -429,6 +431,17 @@ def test_frames_from_a_transformer(clf: Any) -> None:
         model = make_pipeline(scale, clone(clf)).fit(X, y)
         assert model[-1].feature_names_in_.tolist() == [f"x{j}" for j in range(X.shape[1])]
         assert accuracy_score(y, model.predict(X)) > RIGHT
+
+
+@pytest.mark.parametrize("front_end", [HashedText(), TextFeatures()], ids=["hashed", "counted"])
+def test_texts_while_other_transformers_return_frames(front_end: Any) -> None:
+    pytest.importorskip("pandas")
+    texts, y = [f"{name} tree" for name in NAMES * 5], NAMES * 5
+    plain = make_pipeline(front_end, PLTClassifier()).fit(texts, y)
+    with sklearn.config_context(transform_output="pandas"):
+        model = make_pipeline(clone(front_end), PLTClassifier()).fit(texts, y)
+        assert np.array_equal(model.predict_proba(texts), plain.predict_proba(texts))
+        assert TextClassifier(PLTClassifier(), front_end).fit(texts, y).score(texts, y) == 1
 
 
 def test_sparse_rows_through_other_estimators() -> None:

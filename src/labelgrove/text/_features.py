@@ -38,7 +38,12 @@ T = TypeVar("T")
 Arrays = dict[str, npt.NDArray[Any]]
 
 
-class TextFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class TextFeatures(  # type: ignore[call-arg]
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    BaseEstimator,
+    auto_wrap_output_keys=None,  # rows are sparse, whatever output scikit-learn is configured for
+):
     r"""Turn texts into rows of hashed words and subwords, weighted by their rarity.
 
     No preparation is needed: words are hashed into columns, and the number of documents in which

@@ -25,7 +25,12 @@ _LONGEST_NGRAM = 8
 _TWO_WORD_CHARACTERS = r"(?u)\b\w\w+\b"
 
 
-class HashedText(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class HashedText(  # type: ignore[call-arg]
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    BaseEstimator,
+    auto_wrap_output_keys=None,  # rows are sparse, whatever output scikit-learn is configured for
+):
     r"""Turn texts into rows of hashed word counts: 1 + log(count), scaled to unit length.
 
     The column of a word (or run of words) is a hash of it. So nothing is learnt, no vocabulary is
