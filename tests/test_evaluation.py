@@ -16,6 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import coo_matrix, csc_array, csr_array, csr_matrix, issparse
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
 
 from labelgrove import (
     DataError,
@@ -416,6 +418,13 @@ def test_bad_calls_are_named(
     call = {"X": DENSE, "Y": TRUE, "ks": [1]} | arguments
     with pytest.raises(error, match=message):
         evaluate(TREES, **call)
+
+
+def test_a_model_without_rankings_is_named() -> None:
+    pipeline = make_pipeline(MaxAbsScaler(), OnlinePLTClassifier()).fit(np.eye(2), ["a", "b"])
+    with pytest.raises(ParameterError, match="^Pipeline has no predict_topk; expected an est"):
+        evaluate(pipeline, np.eye(2), ["a", "b"])
+    assert evaluate(pipeline[-1], pipeline[:-1].transform(np.eye(2)), ["a", "b"])["p@1"] == 1
 
 
 class Knows:

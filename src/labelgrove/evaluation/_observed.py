@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, vstack
 
 from labelgrove._cuts import Cut
-from labelgrove._errors import DataError
+from labelgrove._errors import DataError, ParameterError
 from labelgrove._sparse import without
 from labelgrove._targets import parse_targets
 from labelgrove._validation import n_rows_of
@@ -121,7 +121,14 @@ def observe(
     ------
     DataError
         When there are no examples, or one cannot be used; the message names the row.
+    ParameterError
+        When the model has no ``predict_topk``.
     """
+    if not hasattr(model, "predict_topk"):
+        raise ParameterError(
+            f"{type(model).__name__} has no predict_topk; expected an estimator of LabelGrove, "
+            "such as the last step of a pipeline, with the rows that the other steps return"
+        )
     columns: dict[Hashable, int] = {label: i for i, label in enumerate(labels)}
     classes = classes_of(model)
     of_class = np.array([columns.setdefault(label, len(columns)) for label in classes], np.int64)
