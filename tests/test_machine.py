@@ -16,6 +16,7 @@ import pytest
 
 import labelgrove
 from labelgrove import OnlinePLTClassifier, _core, load
+from labelgrove._parameters import thread_count
 from labelgrove.models.engine._staged import StagedEngine
 
 
@@ -164,6 +165,15 @@ def test_show_versions(capsys: pytest.CaptureFixture[str]) -> None:
     assert shown["compiler"].split()[0] in ("GCC", "Clang")
     assert int(shown["threads"]) >= 1
     assert shown["numpy"] == np.__version__
+
+
+@pytest.mark.parametrize(("n_jobs", "threads"), [(1, 1), (2, 2), (5, 5), (1000, 6), (-1, 3)])
+def test_there_are_at_most_two_threads_for_each_processor(
+    monkeypatch: pytest.MonkeyPatch, n_jobs: int, threads: int
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2}, raising=False)
+    assert thread_count(n_jobs) == threads
+    assert thread_count(n_jobs, here=False) == max(n_jobs, threads)  # another machine may have more
 
 
 # --- arrays that another thread writes to --------------------------------------------------------

@@ -20,6 +20,7 @@ from sklearn.utils import check_random_state
 from labelgrove._errors import ParameterError, brief
 
 _MOST_THREADS = 1024
+_THREADS_PER_PROCESSOR = 2
 
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 _UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
@@ -40,21 +41,25 @@ def seed_from(random_state: Any) -> int:
         raise ParameterError(f"random_state={brief(random_state)}: {error}") from error
 
 
-def thread_count(n_jobs: int | None) -> int:
-    """Return the threads for ``n_jobs``: None is 1, -1 all processors, -2 all but one, ...."""
+def thread_count(n_jobs: int | None, *, here: bool = True) -> int:
+    """Return the threads for ``n_jobs``: None is 1, -1 all processors, -2 all but one, ....
+
+    More than two for each processor are useless, so there are no more, unless the threads are not
+    ``here`` but on other machines.
+    """
     if n_jobs is None:
         return 1
-    if type(n_jobs) is int and 0 < n_jobs <= _MOST_THREADS:
+    if type(n_jobs) is int and 0 < n_jobs <= _THREADS_PER_PROCESSOR:
         return n_jobs
     if not isinstance(n_jobs, Integral) or int(n_jobs) == 0:
         raise ParameterError(
             f"n_jobs={brief(n_jobs)}: expected a positive or negative integer, or None"
         )
-    if n_jobs > 0:
-        return min(int(n_jobs), _MOST_THREADS)
     available = (
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     )
+    if n_jobs > 0:
+        return min(int(n_jobs), _THREADS_PER_PROCESSOR * available if here else _MOST_THREADS)
     return max(1, available + 1 + int(n_jobs))
 
 

@@ -178,7 +178,7 @@ class _Run:
         self._dataset, self._target = dataset, target
         self._options, self._plan, self._labels = model._checked()
         _check(model, self._options, front, dataset)
-        self._threads = thread_count(model.n_jobs)
+        self._threads = thread_count(model.n_jobs, here=executor is None)
         self._executor: Executor | None = None
         self._lost: Lost = ()
         if executor is not None:
