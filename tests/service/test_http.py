@@ -50,6 +50,22 @@ def test_what_is_wrong_is_named(client: TestClient, body: bytes, status: int, wo
     assert client.get(f"{DEMO}/stats").json()["head"] == 1
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "sent", "expected"),
+    [
+        ("POST", "/suggest-batch?treshold=1", {"json": {"documents": []}}, "one of limit, thresh"),
+        ("POST", "/suggest", {"data": {"text": "a", "treshold": "1"}}, "one of limit, threshold"),
+        ("POST", "/suggest?treshold=1", {"data": {"text": "a"}}, "none"),
+        ("DELETE", "/examples/@2?treshold=1", {}, "one of wait"),
+    ],
+)
+def test_a_misspelt_parameter_is_not_ignored(
+    client: TestClient, method: str, path: str, sent: dict[str, Any], expected: str
+) -> None:
+    answer = client.request(method, DEMO + path, **sent)
+    refused(answer, 400, f"found 'treshold'; expected {expected}")
+
+
 @pytest.mark.parametrize("path", [DEMO, "/metrics"])
 def test_others_do_not_wait_for_who_waits_for_a_model(
     client: TestClient, monkeypatch: pytest.MonkeyPatch, path: str

@@ -6,9 +6,10 @@ import asyncio
 import base64
 import inspect
 import logging
+import re
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -49,6 +50,7 @@ MOST_BYTES = 32 * 1024 * 1024
 """Limit of a request's body."""
 
 _FIELDS = 1_000
+_ANNIFS_OWN = re.compile(r"project$|metadata_")  # fields of a form that we ignore
 _BODY_SECONDS = 30.0
 WAIT_SECONDS = 60.0
 _BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5, 30, 60)
@@ -299,8 +301,7 @@ async def answer(context: Context, route: Route, request: Request) -> Response:
         _check_origin(request, context.service)
         if not route.public:
             context.service.tokens.allow(_token(request), route.scope)
-        if route.query is not None:
-            call.query = _converted(dict(request.query_params), route.query, "query")
+            call.query = _query(route, request)
         await _take_body(call)
         result = await route.handle(call)
         response = _success(call, result)
@@ -373,10 +374,27 @@ def _form(raw: bytes) -> dict[str, str]:
         raise Problem(400, "the form is not valid UTF-8") from None
     except ValueError as error:
         raise Problem(400, f"the form cannot be parsed ({error})") from None
-    return dict(pairs)
+    return {name: value for name, value in pairs if not _ANNIFS_OWN.match(name)}
+
+
+def _query(route: Route, request: Request) -> Any:
+    values = dict(request.query_params) if request.scope.get("query_string") else {}
+    if route.query is None:
+        _refuse_unknown(values, (), "query")
+        return None
+    return _converted(values, route.query, "query")
+
+
+def _refuse_unknown(names: Iterable[str], known: Sequence[str], place: str) -> None:
+    """Refuse names that would be ignored, perhaps since they are misspelt."""
+    for name in names:
+        if name not in known:
+            expected = f"one of {', '.join(known)}" if known else "none"
+            raise Problem(400, f"{place}: found {name!r:.80}; expected {expected}")
 
 
 def _converted(values: dict[str, str], kind: Any, place: str) -> Any:
+    _refuse_unknown(values, kind.__struct_fields__, place)
     try:
         return msgspec.convert(values, kind, strict=False)
     except msgspec.ValidationError as error:
