@@ -443,20 +443,24 @@ def test_nothing_is_served_if_no_project_can_be(served: Any, tmp_path: Path) -> 
         running.result(30)
 
 
-def test_no_project_is_opened_or_made_if_the_port_is_taken(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_no_project_is_opened_or_made_if_nothing_can_be_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It would take a while, for nothing."""
     monkeypatch.setattr(app, "_SIGNALS", ())  # none comes to a thread
     begun: list[str] = []
     with socket.create_server(("127.0.0.1", 0)) as taken, ThreadPoolExecutor(1) as thread:
-        at = "127.0.0.1", taken.getsockname()[1]
-        running = thread.submit(
-            serve, Service(tmp_path), *at, begun.append, lambda: begun.append("begin")
-        )
-        with pytest.raises(LabelGroveError, match="is it already in use"):
-            running.result(30)
+        for at, why in (
+            (taken.getsockname(), r":\d+; is it already in use\?"),
+            (("192.0.2.1", 0), r"192\.0\.2\.1:0 \(.*bind.*\)"),  # of no machine
+        ):
+            running = thread.submit(
+                serve, Service(tmp_path), *at, begun.append, lambda: begun.append("begin")
+            )
+            with pytest.raises(LabelGroveError, match=f"cannot listen on .*{why}$"):
+                running.result(30)
     assert begun == []
+    assert not [one for one in caplog.records if one.name.startswith("uvicorn")]
 
 
 def test_nobody_waits_for_projects_when_the_service_ends(

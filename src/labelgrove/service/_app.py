@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from errno import EADDRINUSE
 from functools import partial
 from importlib import resources
 from typing import Any
@@ -288,11 +289,25 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: Any = None) -> None:
         """Start listening, and report the address."""
+        logged: list[OSError] = []
+
+        def keep(record: logging.LogRecord) -> bool:
+            """Keep the system's error, which uvicorn logs and then exits, out of the log."""
+            if isinstance(record.msg, OSError):
+                logged.append(record.msg)
+            return not isinstance(record.msg, OSError)
+
+        logger = logging.getLogger("uvicorn.error")
+        logger.addFilter(keep)
         try:
             await super().startup(sockets)
-        except SystemExit:  # uvicorn has already logged the system's error
+        except SystemExit:
             place = f"{self.config.host}:{self.config.port}"
-            raise LabelGroveError(f"cannot listen on {place}; is it already in use?") from None
+            [error] = logged
+            why = "; is it already in use?" if error.errno == EADDRINUSE else f" ({error})"
+            raise LabelGroveError(f"cannot listen on {place}{why}") from None
+        finally:
+            logger.removeFilter(keep)
         if self.started:
             [host, port, *_] = self.servers[0].sockets[0].getsockname()
             self._serving(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
