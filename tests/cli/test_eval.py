@@ -215,6 +215,20 @@ def test_official_propensities_and_those_of_other_parameters(run: Any, sparse: P
     assert "--propensity 0.5: expected two numbers" in failed.stderr
 
 
+@pytest.mark.parametrize("command", ["eval", "predict", "learn", "tune"])
+def test_the_examples_before_the_model_are_noticed(
+    run: Any, texts: Path, tmp_path: Path, command: str
+) -> None:
+    model = tmp_path / "m.lg"
+    run("train", texts, "-o", model, "--limit", "9")
+    failed = " ".join(run(command, texts, model, status=1).stderr.split())
+    assert failed == (f"error: {texts} is not a model, but {model} is; expected MODEL before DATA")
+    failed = " ".join(run(command, model, model, status=1).stderr.split())
+    assert failed == f"error: {model}:1: the content is a model; expected examples"
+    failed = " ".join(run("info", texts, status=1).stderr.split())
+    assert failed == f"error: {texts}: this is not a model of LabelGrove"
+
+
 def test_a_table_of_labels_with_their_names(run: Any, sparse: Path) -> None:
     folder = sparse.parent
     (folder / "names.tsv").write_text("0\tred\n2\tblue\tignored\n")

@@ -65,6 +65,7 @@ def test_what_is_read_is_not_overwritten(
     [
         (("predict", "{model}", "{data}", "-o", "found.csv"), "predictions are JSON lines"),
         (("predict", "{model}", "{data}", "-o", "found.tsv.gz"), "predictions are JSON lines"),
+        (("predict", "{model}", "{data}", "-o", "found.npz.gz"), "predictions are JSON lines"),
         (("report", "{model}", "{data}", "-o", "page.pdf"), "a report is a page of HTML"),
         (("convert", "{data}", "-o", "data.parquet"), "a folder is written, not a file in the"),
     ],

@@ -259,6 +259,25 @@ def test_columns_of_a_table(run: Any, tmp_path: Path) -> None:
     assert "there is no 'text'" in failed.stderr
 
 
+def test_an_option_that_lists_names_may_be_repeated(run: Any, tmp_path: Path) -> None:
+    table = tmp_path / "books.csv"
+    table.write_text("name,about,subject,genre\nHerring,the sea,fish,guide\nOak,a tree,plants,\n")
+    text, labels = ("--text-column", "about"), ("--label-column", "genre")
+    once = ("--text-column", "name,about", "--label-column", "subject,genre")
+    twice = ("--text-column", "name", *text, "--label-column", "subject", *labels)
+    run("train", table, "-o", tmp_path / "once.lg", *once)
+    run("train", table, "-o", tmp_path / "twice.lg", *twice)
+    assert (tmp_path / "once.lg").read_bytes() == (tmp_path / "twice.lg").read_bytes()
+
+
+def test_a_table_may_come_from_a_pipe(run: Any, tmp_path: Path) -> None:
+    table = "what,kind\nHerring of the sea,fish\nOak,plants\n"
+    columns = ("--text-column", "what", "--label-column", "kind")
+    run("train", "-", "-o", tmp_path / "m.lg", *columns, input=table)
+    found = run("predict", tmp_path / "m.lg", "-", "-k", "1", input=table).stdout
+    assert [json.loads(line)["labels"] for line in found.splitlines()] == [["fish"], ["plants"]]
+
+
 def test_a_model_knows_its_columns(run: Any, tmp_path: Path) -> None:
     header, *rows = ["what,about,kind", "Herring,the sea,fish|food", "Oak,a tree,plants"]
     table, model = tmp_path / "books.csv", tmp_path / "m.lg"

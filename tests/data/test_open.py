@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from labelgrove import DataError, FileFormatError, ParameterError
+from labelgrove import DataError, FileFormatError, OnlinePLTClassifier, ParameterError
 from labelgrove.data import _open, open_examples, read_examples
 from labelgrove.data._lines import LineSource
 from labelgrove.data._zstd import zstd
@@ -93,6 +93,13 @@ def test_content_that_is_recognised_but_not_read(read, content: bytes, found: st
     for name in ("f", "f.jsonl"):
         with pytest.raises(FileFormatError, match=rf":1: the content is {found}; expected UTF-8"):
             read(content, None, name)
+
+
+def test_a_model_is_not_examples(read, tmp_path: Path) -> None:
+    OnlinePLTClassifier().fit([[1.0], [2.0]], [["a"], ["b"]]).save(tmp_path / "m.lg")
+    for name in ("f", "f.jsonl"):
+        with pytest.raises(FileFormatError, match=":1: the content is a model; expected examples"):
+            read((tmp_path / "m.lg").read_bytes(), None, name)
 
 
 def test_xz_may_not_ask_for_any_amount_of_memory(read) -> None:

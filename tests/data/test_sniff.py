@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from labelgrove import FileFormatError, ParameterError
+from labelgrove.data import Columns
 from labelgrove.data._lines import LineSource
 from labelgrove.data._sniff import format_from_content, format_from_name
 
@@ -46,7 +48,7 @@ def test_name(name: str, format: str | None) -> None:
 
 
 def test_npz_is_not_compressed_twice() -> None:
-    with pytest.raises(ParameterError, match="not compressed again"):
+    with pytest.raises(ParameterError, match="must not be compressed again"):
         format_from_name(str(Path("X.npz.gz")))
 
 
@@ -73,7 +75,7 @@ def test_npz_is_not_compressed_twice() -> None:
     ],
 )
 def test_content(content: str, format: str) -> None:
-    assert format_from_content(LineSource("f", iter([content.encode()]))) == format
+    assert format_from_content(LineSource("f", iter([content.encode()])), Columns()) == format
 
 
 @pytest.mark.parametrize(
@@ -110,7 +112,9 @@ def test_content_that_needs_no_labels(content: str, unknown: str, text: str, num
         for size in (len(whole), 1 + len(whole) // 1000):  # whatever comes at a time from a pipe
             pieces = (whole[start : start + size] for start in range(0, len(whole), size))
             source = LineSource("f", pieces)
-            found = format_from_content(source, labels_required=False, text_expected=expected)
+            found = format_from_content(
+                source, Columns(), labels_required=False, text_expected=expected
+            )
             assert found == format
 
 
@@ -125,12 +129,62 @@ def test_a_pipe_is_read_no_further_than_its_format_needs() -> None:
         (b"{}\n", None, "jsonl"),
         (b"1\n", True, "fasttext"),
         (b"1\n", False, "xmlc"),
+        (b"text,labels\n", None, "csv"),
     ):
         source = LineSource("f", slow(first))
         assert source.peek(1) == first[:1]
-        found = format_from_content(source, labels_required=False, text_expected=expected)
+        found = format_from_content(
+            source, Columns(), labels_required=False, text_expected=expected
+        )
         assert found == format
         assert next(source.blocks()).data == first.removesuffix(b"\n")
+
+
+#: As of a model that has learnt from these columns.
+COLUMNS = Columns(of_model=Columns(("a", "b"), ("c",)))
+
+
+@pytest.mark.parametrize(
+    ("first", "with_labels", "without"),
+    [
+        ("text,labels", "csv", "csv"),
+        ("id;Labels ; title;label", "csv", "csv"),
+        ("\ufeff\n text\tlabels\r", "tsv", "tsv"),
+        ("text,id", None, "fasttext"),  # a plain text, perhaps
+        ("text", None, "fasttext"),
+        ("labels,id", None, "fasttext"),
+        ("text,text,labels", None, "fasttext"),
+        ('text,"labels', None, "fasttext"),
+        ("__label__a text,labels", "fasttext", "fasttext"),
+    ],
+)
+def test_a_table_begins_with_the_names_of_its_columns(
+    first: str, with_labels: str | None, without: str
+) -> None:
+    def found(**options: Any) -> str:
+        source = LineSource("f", iter([f"{first}\n__label__a text,b\n".encode()]))
+        return format_from_content(source, Columns(), **options)
+
+    assert found() == (with_labels or "fasttext")
+    assert found(labels_required=False, text_expected=True) == without
+
+
+@pytest.mark.parametrize(
+    ("first", "columns", "format"),
+    [
+        ("a,b", COLUMNS, "csv"),
+        ("x;b;a", COLUMNS, "csv"),
+        ("a,c", COLUMNS, "fasttext"),
+        ("text,labels", COLUMNS, "fasttext"),
+        ("about,x", Columns(("about",)), "csv"),
+        ("about", Columns(("about",)), "fasttext"),
+        ("text,kind", Columns((), ("kind",)), "csv"),
+        ("text,labels", Columns((), ("kind",)), "fasttext"),
+    ],
+)
+def test_columns_that_are_given_tell_a_table(first: str, columns: Columns, format: str) -> None:
+    source = LineSource("f", iter([f"{first}\n1,2,3\n".encode()]))
+    assert format_from_content(source, columns, labels_required=False) == format
 
 
 lines_of_formats = st.sampled_from(
@@ -148,6 +202,7 @@ lines_of_formats = st.sampled_from(
         "[",
         "__label__a",
         "a\t<http://a>",
+        "a,b",
     ]
 )
 
@@ -159,7 +214,9 @@ def test_the_format_does_not_depend_on_the_pieces(
     whole = content.encode()
     pieces = (whole[start : start + size] for start in range(0, len(whole), size))
     found = [
-        format_from_content(LineSource("f", given), labels_required=False, text_expected=expected)
+        format_from_content(
+            LineSource("f", given), COLUMNS, labels_required=False, text_expected=expected
+        )
         for given in (iter([whole]), pieces)
     ]
     assert found[0] == found[1]
@@ -168,9 +225,9 @@ def test_the_format_does_not_depend_on_the_pieces(
 @pytest.mark.parametrize("content", ["plain words\n", "2020 was a year\n", "a,b,c\n", "\x00\x01"])
 def test_content_that_looks_like_nothing(content: str) -> None:
     with pytest.raises(FileFormatError, match="cannot be determined from the name or the content"):
-        format_from_content(LineSource("f", iter([content.encode()])))
+        format_from_content(LineSource("f", iter([content.encode()])), Columns())
 
 
 def test_long_first_line_is_looked_at_in_part() -> None:
     row = b"1 " + b" ".join(b"%d:1" % i for i in range(50_000)) + b"\n"
-    assert format_from_content(LineSource("f", iter([row]))) == "xmlc"
+    assert format_from_content(LineSource("f", iter([row])), Columns()) == "xmlc"

@@ -24,6 +24,7 @@ from labelgrove._unfinished import DISK_FULL
 from labelgrove._version import __version__
 from labelgrove.cli.streams._console import about_os_error, say_error
 from labelgrove.cli.streams._output import check_outputs
+from labelgrove.cli.streams._source import check_inputs
 
 FAILURE = 1
 INTERRUPTED = 130
@@ -163,10 +164,11 @@ class _BareFlags:
 
 
 class Command(_BareFlags, TyperCommand):
-    """A command whose help shows flags as they are typed, and whose outputs are checked first."""
+    """A command whose help shows flags as they are typed, and whose files are checked first."""
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         """Run the command."""
+        check_inputs(ctx.params)
         check_outputs(str(ctx.info_name), ctx.params)
         return super().invoke(ctx)
 

@@ -45,21 +45,21 @@ FormatOption = Annotated[
 ]
 
 _TextColumnOption = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         "--text-column",
         metavar="NAME,…",
-        help="Table columns or JSON keys that hold text; several are joined. Default: title and "
-        "text.",
+        help="Table columns or JSON keys that hold text; several are joined. Repeatable. Default: "
+        "title and text.",
     ),
 ]
 
 _LabelColumnOption = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         "--label-column",
         metavar="NAME,…",
-        help="Table columns or JSON keys that hold labels. Default: labels, or label.",
+        help="Table columns or JSON keys that hold labels. Repeatable. Default: labels, or label.",
     ),
 ]
 
@@ -95,8 +95,9 @@ def _reading(
     return Reading(format, columns)
 
 
-def _names(listed: str | None) -> tuple[str, ...]:
-    return () if listed is None else tuple(name.strip() for name in listed.split(","))
+def _names(given: Iterable[str] | None) -> tuple[str, ...]:
+    """Return the names in all uses of an option, each a list separated by commas."""
+    return tuple(name.strip() for names in given or () for name in names.split(","))
 
 
 _VocabularyOption = Annotated[
@@ -110,9 +111,11 @@ _VocabularyOption = Annotated[
 ]
 
 _LanguageOption = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
-        "--language", metavar="L,…", help="Languages of the label names, in order of preference."
+        "--language",
+        metavar="L,…",
+        help="Languages of the label names, in order of preference. Repeatable.",
     ),
 ]
 
@@ -120,11 +123,12 @@ _LanguageOption = Annotated[
 def _naming(
     vocabulary: _VocabularyOption = None, language: _LanguageOption = None
 ) -> Vocabulary | None:
+    languages = _names(language)
     if vocabulary is None:
-        if language is not None:
-            raise ParameterError(f"--language {language}: expected --vocabulary as well")
+        if languages:
+            raise ParameterError(f"--language {','.join(languages)}: expected --vocabulary as well")
         return None
-    return read_vocabulary(vocabulary, _names(language))
+    return read_vocabulary(vocabulary, languages)
 
 
 @dataclass(frozen=True)

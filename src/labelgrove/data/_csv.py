@@ -12,6 +12,7 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from labelgrove._errors import FileFormatError
@@ -82,6 +83,23 @@ def split_header(
             if problem is None or len(names) > 1:  # of this separator, if it separates something
                 problem = error
     raise FileFormatError(path, line, f"in the line that names the columns {problem}")
+
+
+def delimiter_of(line: str, columns: Columns) -> str | None:
+    """Return the separator of columns, if the line surely names some; None otherwise.
+
+    There are several names then, with those of text and of labels among them; with that of text
+    only if it has been given, as by a model.
+    """
+    is_given = bool(columns.text or (columns.of_model is not None and columns.of_model.text))
+    for delimiter in DELIMITERS["csv"]:
+        with suppress(RowError):
+            names = _names(line, delimiter)
+            columns.of_text(names)
+            columns.of_labels(names, required=not is_given)
+            if len(names) > 1:
+                return delimiter
+    return None
 
 
 def _names(header: str, delimiter: str) -> list[str]:

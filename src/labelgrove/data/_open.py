@@ -11,7 +11,7 @@ import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, Protocol
@@ -32,6 +32,7 @@ _UNREADABLE = {
     b"\xff\xfe": "UTF-16",
     b"\xfe\xff": "UTF-16",
 }
+_MODEL = b'{"__metadata__":'  # after eight bytes
 
 
 class DamagedStreamError(Exception):
@@ -108,12 +109,27 @@ def open_pieces(path: str, resources: ExitStack, meter: Meter | None = None) -> 
     content = chain([head] if head else [], raw)
     if kind is not None:
         return _decompressed(meter.count(_cut(content)), _DECODERS[kind], kind)
+    if _is_model(head):
+        return _refused("the content is a model; expected examples")
     if found := _named_by(_UNREADABLE, head):
         return _refused(
             f"the content is {found}; expected UTF-8, plain or as .gz, .bz2, .xz or .zst "
             "(a spreadsheet saves it as 'CSV UTF-8')"
         )
     return meter.count(content)
+
+
+def begins_as_model(path: str) -> bool:
+    """Return whether a file begins as a model does, and can be opened at all."""
+    with suppress(OSError, ValueError):
+        if Path(path).is_file():
+            with Path(path).open("rb") as file:
+                return _is_model(file.read(8 + len(_MODEL)))
+    return False
+
+
+def _is_model(head: bytes) -> bool:
+    return head.startswith(_MODEL, 8)
 
 
 def _named_by(magic: Mapping[bytes, str], head: bytes) -> str | None:

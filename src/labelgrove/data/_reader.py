@@ -308,7 +308,10 @@ def _opened(name: str, format: str | None, request: _Request) -> tuple[str, str,
     if not source.peek(1):
         raise FileFormatError(shown_path, None, "the file is empty; expected examples")
     chosen = chosen or format_from_content(
-        source, labels_required=request.labels_required, text_expected=request.text_expected
+        source,
+        request.columns,
+        labels_required=request.labels_required,
+        text_expected=request.text_expected,
     )
     if chosen == "tsv" and format is None and not request.columns.are_given and is_annif(source):
         chosen = "annif"

@@ -9,6 +9,8 @@ from pathlib import Path
 from labelgrove._errors import FileFormatError, ParameterError
 from labelgrove._paths import followed
 from labelgrove.data._annif import files_in
+from labelgrove.data._columns import Columns
+from labelgrove.data._csv import delimiter_of
 from labelgrove.data._lines import LineSource, has_line
 from labelgrove.data._mapped import is_mapped, parts_of
 from labelgrove.data._npz import pair_of
@@ -74,7 +76,10 @@ def format_from_name(path: str) -> str | None:
     suffix = Path(stem).suffix.lower()
     found = _SUFFIXES.get(suffix)
     if found in UNSTREAMED and compression:
-        raise ParameterError(f"{path}: expected a {suffix} file that is not compressed again")
+        raise ParameterError(
+            f"{path}: a {suffix} file must not be compressed again; expected a name that ends in "
+            f"{suffix}"
+        )
     return found
 
 
@@ -97,15 +102,23 @@ def files_of(path: str, format: str | None = None) -> list[Path]:
 
 
 def format_from_content(
-    source: LineSource, *, labels_required: bool = True, text_expected: bool | None = None
+    source: LineSource,
+    columns: Columns,
+    *,
+    labels_required: bool = True,
+    text_expected: bool | None = None,
 ) -> str:
     """Guess the format from the beginning of the file, or raise a FileFormatError.
+
+    Tables are recognised by the names of these columns in the first line.
 
     Rows of numbers that are valid in both xmlc and svmlight are taken as xmlc. If no labels are
     required, lines of no other format are taken as fastText texts without labels. If text is not
     expected, the first line then tells whether they are numbers; else all lines must be, and if it
     is, the first must have two features, or be a header before a row with one.
     """
+    if found := _table(source.peek(_HEAD_BYTES, has_line), columns):
+        return found
     if not labels_required:
         return _unlabelled_format(source, text_expected)
     found = _looks_like(source.peek(_HEAD_BYTES, _is_settled))
@@ -113,8 +126,8 @@ def format_from_content(
         raise FileFormatError(
             source.path,
             1,
-            "the format cannot be determined from the name or the content; expected format to be "
-            f"one of {', '.join(FORMATS)}",
+            "the format cannot be determined from the name or the content; expected --format (in "
+            f"Python, format=...) to be one of {', '.join(FORMATS)}",
         )
     return found
 
@@ -123,6 +136,12 @@ def is_annif(source: LineSource) -> bool:
     """Return whether a TSV file begins like Annif's, with text and URIs, not with column names."""
     first = source.peek(_HEAD_BYTES, has_line).lstrip().partition(b"\n")[0]
     return _ANNIF_ROW.match(first) is not None
+
+
+def _table(head: bytes, columns: Columns) -> str | None:
+    """Return the format of a table whose first line names columns, or None."""
+    delimiter = delimiter_of(_lines_of(head)[1].decode("utf-8", "replace"), columns)
+    return delimiter and ("tsv" if delimiter == "\t" else "csv")
 
 
 def _looks_like(head: bytes) -> str | None:

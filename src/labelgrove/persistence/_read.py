@@ -233,7 +233,9 @@ def _read(file: BinaryIO, path: str, *, mapped: bool, verify: bool) -> StoredMod
     if size < 8:
         raise ModelFileError(f"a model file has at least 8 bytes, this one has {size}")
     length = int.from_bytes(file.read(8), "little")
-    if length > min(size - 8, MAX_HEADER_BYTES):
+    if length > MAX_HEADER_BYTES:
+        raise ModelFileError("this is not a model of LabelGrove")
+    if length > size - 8:
         raise ModelFileError(
             "this is not a model of LabelGrove, or is truncated (its first 8 bytes declare a "
             f"header of {length} bytes, but {size - 8} follow)"

@@ -12,6 +12,7 @@ from typing import Any, Self
 from labelgrove._errors import LabelGroveError, ParameterError
 from labelgrove._paths import followed
 from labelgrove.cli.streams._console import STANDARD_OUTPUT, named
+from labelgrove.data._open import split_compression
 from labelgrove.data._sink import open_sink
 from labelgrove.data._sniff import files_of, format_from_name
 
@@ -86,10 +87,12 @@ def _check_name(command: str, output: str) -> None:
         raise ParameterError(f"{output}: a report is a page of HTML; expected an .html file")
     if command not in ("predict", "convert"):
         return
-    format = format_from_name(output)
-    if command == "predict" and format not in (None, "jsonl"):
+    format = format_from_name(split_compression(output)[0])
+    if format in (None, "folder", "mapped"):
+        return
+    if command == "predict" and format != "jsonl":
         raise ParameterError(f"{output}: predictions are JSON lines; expected a .jsonl file")
-    if command == "convert" and format not in (None, "folder", "mapped"):
+    if command == "convert":
         raise ParameterError(f"{output}: a folder is written, not a file in the format {format}")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
@@ -20,6 +20,7 @@ from labelgrove._names import integer_in
 from labelgrove.cli._options import AS_FOUND, Reading
 from labelgrove.cli.streams._progress import ProgressLine
 from labelgrove.data import ExampleReader, Examples, open_dataset, open_examples
+from labelgrove.data._open import begins_as_model
 from labelgrove.vocabulary import Vocabulary
 
 AnyLabels = list[tuple[str, ...]] | list[tuple[int, ...]]
@@ -207,6 +208,22 @@ class Source:
         order = self._random.permutation(self._kept.n_rows)
         for start in range(0, len(order), self._chunk_rows):
             yield rows(self._kept, order[start : start + self._chunk_rows])
+
+
+def check_inputs(parameters: Mapping[str, Any]) -> None:
+    """Refuse a command line that names the examples first and the model last.
+
+    ``parameters`` are all of the command's, before anything is read.
+    """
+    model, data = parameters.get("model_file"), parameters.get("data")
+    if (
+        isinstance(data, str)
+        and isinstance(model, str)
+        and begins_as_model(data)
+        and Path(model).exists()
+        and not begins_as_model(model)
+    ):
+        raise ParameterError(f"{model} is not a model, but {data} is; expected MODEL before DATA")
 
 
 def rows(examples: Examples, chosen: slice | NDArray[np.int64]) -> Examples:
