@@ -14,6 +14,7 @@ from sklearn.utils import check_array
 from labelgrove import _core
 from labelgrove._errors import DataError, DataTypeError
 from labelgrove._features import FeatureNames
+from labelgrove._names import on_one_line
 from labelgrove._parameters import first_sentence
 from labelgrove._sparse import require_inside, rows_of_csc, triples
 
@@ -363,7 +364,8 @@ def _require_number_columns(X: Any) -> None:
         try:
             np.asarray(column, np.float64)
         except (TypeError, ValueError) as error:
-            raise DataTypeError(f"X: column {name!r}: {error}; expected numbers") from error
+            told = on_one_line(error, 120)  # a cell may hold a long text
+            raise DataTypeError(f"X: column {name!r}: {told}; expected numbers") from error
 
 
 def _require_table(X: Any) -> None:

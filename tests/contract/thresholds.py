@@ -145,6 +145,9 @@ def check_what_does_not_fit_is_refused(make: Make) -> None:
     for wrong in (0.5, [0.5], [np.nan] * clf.n_classes_, ["x"] * clf.n_classes_, [["0.5"]]):
         with pytest.raises(ParameterError, match="threshold"):
             clf.set_thresholds(wrong)
+    for call in (clf.set_thresholds, lambda given: clf.predict_proba(X, threshold=given)):
+        with pytest.raises(ParameterError, match=r"found a dict; expected .* order of classes_"):
+            call(dict.fromkeys(clf.classes_.tolist(), 0.5))
     for default, method, average in (
         (np.nan, "fta", "macro"),
         (np.inf, "fta", "macro"),

@@ -72,7 +72,7 @@ characters = st.characters(exclude_categories=["Cs"], exclude_characters="\r")
 names = (
     st.text(characters, min_size=1, max_size=4)
     .map(str.strip)
-    .filter(lambda name: name and "|" not in name and name[0] not in "<[")
+    .filter(lambda name: name and "|" not in name and name[0] not in "<[({")
 )
 
 
@@ -106,7 +106,11 @@ GOOD = "text,label\na,x\nb,y\n"
         ("text,text,label\n", 1, "'text' occurs twice"),
         ('"text,label\n', 1, "quotes do not match"),
         ("text,label\ra,x\rb,y\r", 1, "is a carriage return; expected lines to end with"),
-        (GOOD + "c,x,z\n", 4, "the row has 3 fields; expected 2"),
+        (
+            GOOD + "c,x,z\n",
+            4,
+            "the row has 3 fields; expected 2, one for each column (a field that",
+        ),
         (GOOD + "c\n", 4, "the row has 1 fields; expected 2"),
         (GOOD + '"c,x\nd,y\n', 4, "not CSV (unexpected end of data)"),
         (GOOD + '"c"d,x\n', 4, "not CSV ("),
@@ -171,6 +175,16 @@ def test_lists_in_cells_are_several_labels(tmp_path: Path) -> None:
     assert labels[:4] == [("x", "y"), ("x", "it's"), ("1", "2"), ()]
     assert labels[4:] == [("[draft]",), ("[[a]]",), ("[x]", "[1]")]
     assert read_examples(path, columns=Columns(separator="")).labels[0] == ("['x', ' y ']",)
+
+
+def test_tuples_and_sets_as_pandas_writes_them_are_several_labels(tmp_path: Path) -> None:
+    cells = [("x", "it's"), (1, 2), ("x",), (), {"z", "x", "y"}, set()]
+    names = ["(draft)", "('t Hooft)", "{draft}", "{}", "(x) y", "x (y)", "sets)", "('x')"]
+    with (tmp_path / "f.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("text", "label"), *(("a", cell) for cell in cells + names)])
+    labels = read_examples(tmp_path / "f.csv").labels
+    assert labels[: len(cells)] == [("x", "it's"), ("1", "2"), ("x",), (), ("x", "y", "z"), ()]
+    assert labels[len(cells) :] == [(name,) for name in names]
 
 
 def test_a_text_between_tabs_may_have_lines_and_tabs(read) -> None:

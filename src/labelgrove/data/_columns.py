@@ -21,6 +21,7 @@ _LABELS = ("labels", "label", "subjects", "subject_uris", "target_ind")
 _URIS = re.compile(r"\s*(?:<[^<>\s]+>\s*)+")
 _URI = re.compile(r"<([^<>\s]+)>")
 _ADJACENT = re.compile(r"""['"]\s+['"]""")
+_BRACKETS = {("[", "]"), ("(", ")"), ("{", "}"), ("s", ")")}  # the last ones of set()
 _NAMES = {
     dict: "an object",
     list: "an array",
@@ -46,10 +47,10 @@ class Columns:
         ``labels``, ``label``, ``subjects``, ``subject_uris`` and ``target_ind``.
     separator : str, optional
         Separator of the labels within a string; blanks around labels are dropped. By default
-        ``;`` in CSV and TSV, where a cell may also be a list such as ``['a', 'b']``; other formats
-        have real lists, and a string is one label. If the separator is empty, every string is one
-        label. Strings in lists are not separated. Strings of the form ``<uri> <uri>`` always hold
-        several labels.
+        ``;`` in CSV and TSV, where a cell may also be a list such as ``['a', 'b']``, a tuple or a
+        set; other formats have real lists, and a string is one label. If the separator is empty,
+        every string is one label. Strings in lists are not separated. Strings of the form
+        ``<uri> <uri>`` always hold several labels.
     of_model : Columns, optional
         The columns that a model has learnt from, as stored by `labelgrove.TextClassifier`. They
         replace the defaults, in formats with named columns.
@@ -172,18 +173,19 @@ def labels_of(row: Mapping[str, Any], columns: Iterable[str], separator: str) ->
 def split_labels(value: str, separator: str) -> list[str]:
     """Split a string into labels: ``<uri> <uri>``, or parts between separators, or the whole.
 
-    With a separator, a list in Python or JSON notation is also accepted. Raises RowError.
+    With a separator, a list in JSON notation, or a list, tuple or set in Python's, is also
+    accepted. Raises RowError.
 
     >>> split_labels("<http://a/1> <http://a/2>", "")
     ['http://a/1', 'http://a/2']
     >>> split_labels("fish; fungi;", ";")
     ['fish', 'fungi']
-    >>> split_labels("['fish', 'fungi']", ";")
-    ['fish', 'fungi']
+    >>> split_labels("['fish', 'fungi']", ";"), split_labels("{'fungi', 'fish'}", ";")
+    (['fish', 'fungi'], ['fish', 'fungi'])
     """
     if value.lstrip().startswith("<") and _URIS.fullmatch(value):
         return _URI.findall(value)
-    if separator and value.startswith("[") and value.endswith("]"):
+    if separator and (value[:1], value[-1:]) in _BRACKETS:
         listed = _listed(value)
         if listed is not None:
             return listed
@@ -192,7 +194,7 @@ def split_labels(value: str, separator: str) -> list[str]:
 
 
 def _listed(value: str) -> list[str] | None:
-    """Return the labels of a list in a string; None if the brackets merely belong to a name."""
+    """Return the labels of a collection in a string; None if its brackets belong to a name."""
     try:
         found = json.loads(value)
     except (ValueError, RecursionError):
@@ -202,7 +204,9 @@ def _listed(value: str) -> list[str] | None:
         if not _ADJACENT.search(value) and "\\" not in value:
             with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
                 found = literal_eval(value)
-    if isinstance(found, list):
+    if isinstance(found, set):  # its order would change from run to run
+        found = sorted(found, key=str)
+    if isinstance(found, list | tuple):
         return [name for place, label in enumerate(found, 1) for name in _item(label, place)]
     if value.startswith(("['", '["')):
         raise RowError(f"{shown(value)} is not a list of labels; expected one such as ['a', 'b']")

@@ -162,10 +162,9 @@ def _pieces(
             if not fields:
                 continue
             if len(fields) != len(names):
-                late = any(_is_quoted_late(field, taken) for field in fields)
                 raise RowError(
                     f"the row has {len(fields)} fields; expected {len(names)}, one for each column"
-                    + (f" ({_QUOTES})" if late else "")
+                    + _about_quotes(fields, len(names), delimiter, taken)
                 )
             if len(taken) > 1 and delimiter == "\t" and _are_rows(taken, len(names)):
                 raise RowError(
@@ -186,6 +185,16 @@ def _pieces(
         if rows.is_full or header.line + reader.line_num == source.last_line:
             yield rows.take()
     yield rows.take()
+
+
+def _about_quotes(fields: list[str], expected: int, delimiter: str, lines: list[str]) -> str:
+    """Return what may be wrong with the quotes of a row that has too many or too few fields."""
+    if any(_is_quoted_late(field, lines) for field in fields):
+        return f" ({_QUOTES})"
+    if len(fields) < expected:
+        return ""
+    within = "a tab" if delimiter == "\t" else f"'{delimiter}'"
+    return f" (a field that contains {within} must be in double quotes)"
 
 
 def _is_quoted_late(field: str, lines: list[str]) -> bool:

@@ -315,6 +315,7 @@ class Learned(Generic[OptionsT_co, EngineT_co]):
 
     def thresholds(self, threshold: Any) -> npt.NDArray[np.float32]:
         """Convert the user's threshold, or thresholds by class, to thresholds by label id."""
+        refuse_mapping(threshold)
         try:
             values = np.asarray(threshold, dtype=np.float64)
         except (TypeError, ValueError) as error:
@@ -338,6 +339,15 @@ class Learned(Generic[OptionsT_co, EngineT_co]):
         by_label = np.full(max(len(active), 2), np.inf, np.float32)
         by_label[: len(active)][active] = least[column_of[active]]
         return by_label
+
+
+def refuse_mapping(thresholds: Any) -> None:
+    """Refuse thresholds by label: an array has one for each class, in their order."""
+    if isinstance(thresholds, Mapping):
+        raise ParameterError(
+            f"thresholds: found a {type(thresholds).__name__}; expected numbers in the order of "
+            "classes_, such as [thresholds.get(label, 0.5) for label in clf.classes_]"
+        )
 
 
 AnyLearned = Learned[Options, Engine]
