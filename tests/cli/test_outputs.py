@@ -84,14 +84,20 @@ def test_another_name_of_the_data_does_not_help(run: Any, texts: Path, text_mode
     assert "would overwrite an input file" in result.stderr
 
 
-def test_examples_without_labels_change_no_model(
+def test_examples_without_labels_change_no_model_and_measure_none(
     run: Any, text_model: Path, tmp_path: Path
 ) -> None:
     before = text_model.read_bytes()
-    (tmp_path / "none.csv").write_text("text,labels\n" + "cod net,\n" * 30)
+    data, page = tmp_path / "none.csv", tmp_path / "page.html"
+    data.write_text("text,labels\n" + "cod net,\n" * 30)
     for command, message in (("learn", "none has a label"), ("tune", "no example has a label")):
-        result = run(command, text_model, tmp_path / "none.csv", status=1)
+        result = run(command, text_model, data, status=1)
         assert message in result.stderr and text_model.read_bytes() == before
+    for command in (["eval"], ["eval", "--json"], ["report", "-o", page]):
+        result = run(*command, text_model, data, status=1)
+        assert "no example has a label; expected true labels" in " ".join(result.stderr.split())
+        assert result.stdout == ""
+    assert not page.exists()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links are those of POSIX")

@@ -133,6 +133,19 @@ def test_numbers_are_told_from_text_by_the_first_line(run: Any, vector_model: Pa
     assert "<stdin>:2: 'words' is not a label" in result.stderr
 
 
+def test_what_is_no_file_may_be_a_text(run: Any, text_model: Path) -> None:
+    told = run("predict", text_model, "the topic", status=1).stderr
+    assert told == "error: the topic: no such file; expected DATA, or a text given by --text\n"
+    assert "no such file or directory" in run("predict", text_model, "topic", status=1).stderr
+
+
+def test_a_second_file_has_a_command_of_its_own(run: Any, text_model: Path, texts: Path) -> None:
+    for words in (["predict", text_model], ["train", "-o", text_model]):
+        told = " ".join(run(*words, texts, texts, status=2).stderr.split())
+        assert "labelgrove convert joins several files into one DATA (see" in told
+    assert "joins" not in run("info", text_model, texts, status=2).stderr
+
+
 def test_texts_without_labels_will_do(run: Any, text_model: Path) -> None:
     lines = '{"text": "topic03w1 topic03w2"}\n{"text": "…"}\n'.encode()
     found = rows(run("predict", text_model, "-", input=lines).stdout)

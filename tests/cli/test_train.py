@@ -376,6 +376,7 @@ def test_labels_that_look_like_several_are_pointed_out(run: Any, tmp_path: Path)
     (tmp_path / "t.csv").write_text("text,label\n" + rows)
     words = ("train", tmp_path / "t.csv", "-o", tmp_path / "m.lg", "--label-column", "label")
     assert "--label-separator '|'" in run(*words).stderr
+    assert run(*words, "--label-separator", "").stderr == ""
     assert run(*words, "--label-separator", "|").stderr == ""
     other = tmp_path / "other.csv"
     other.write_text("text,label\nsome text,urn:7\n")

@@ -137,6 +137,9 @@ def _about_usage(failure: BaseException, message: str) -> str:
     context = getattr(failure, "ctx", None)
     if context is None:
         return message
+    parameters = {parameter.name for parameter in context.command.params}
+    if message.startswith("Got unexpected extra argument") and {"data", "limit"} <= parameters:
+        message += "; labelgrove convert joins several files into one DATA"
     return f"{message[:1].lower()}{message[1:]} (see '{context.command_path} --help')"
 
 

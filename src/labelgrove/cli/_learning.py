@@ -415,6 +415,8 @@ def _warn_of_misread_labels(learning: Learning) -> None:
             f"{', '.join(columns.labels)!s:.80}; if these columns are the labels, give one column "
             "that holds their names instead"
         )
+    if columns is not None and columns.separator == "":
+        return  # the user has said that every cell is one label
     few_repeat = 2 * len(labels) > learning.examples
     for separator in (",", "|", ";"):
         joined = [label for label in labels if separator in label]

@@ -12,7 +12,7 @@ from rich.console import Group
 from rich.table import Table
 
 from labelgrove._cuts import Cut
-from labelgrove._errors import ParameterError
+from labelgrove._errors import DataError, ParameterError
 from labelgrove.cli import _options
 from labelgrove.cli._models import Model, inputs_of, labelled, load_model
 from labelgrove.cli._search import chosen_cut, excluded_labels, label_of
@@ -99,6 +99,8 @@ def evaluate(
         excluded = excluded_labels(model, filter_pairs)
         observed, seconds = _observed(model, source, places[-1], beam, cut, excluded)
     result = figures(observed, places, training=training) | {"total_seconds": seconds}
+    if result["examples_without_labels"] == result["examples"]:
+        raise DataError(f"{data}: no example has a label; expected true labels")
     if result["unknown_label_share"] == 1.0 and len(model.classes_):
         say_warning(
             f"{data}: the model knows none of these labels; its own are like "

@@ -96,6 +96,8 @@ def predict(
             )
         predict_there(model_file, data or text or [], k or DEFAULT_K, output, reading, limit)
         return
+    if data is not None and " " in data and not Path(data).exists():
+        raise ParameterError(f"{data}: no such file; expected DATA, or a text given by --text")
     model = load_model(model_file, jobs=jobs, naming=naming)
     allowed = None if labels_file is None else read_allowed_labels(labels_file, model)
     excluded = excluded_labels(model, filter_pairs)

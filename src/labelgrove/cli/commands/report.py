@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from labelgrove._errors import DataError
 from labelgrove.cli import _options
 from labelgrove.cli._models import (
     Model,
@@ -62,6 +63,8 @@ def report(
     models = [load_model(path, jobs=jobs, naming=naming) for path in files]
     excluded = excluded_labels(models[0], filter_pairs)
     X, labels = _read(models, data, reading, limit)
+    if not any(labels):
+        raise DataError(f"{data}: no example has a label; expected true labels")
     names = [Path(path).stem for path in (model_file, compare or "the other")]
     if names[0] == names[1]:
         names = [model_file, str(compare)]
