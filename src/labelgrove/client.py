@@ -8,7 +8,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from functools import partial
 from operator import itemgetter
@@ -279,12 +279,13 @@ class Client:
         """
         _require_rows("labels", labels)
         texts = _texts_of(texts)
-        own = [_labels_of(row, labels[row]) for row in range(len(labels))]
+        own = [_labels_of(row, given) for row, given in enumerate(labels)]
         names = [None] * len(texts) if ids is None else _ids_of(ids)
-        if not len(texts) == len(labels) == len(names):
+        if not len(texts) == len(own) == len(names):
+            named = "" if ids is None else f" and {len(names)} ids"
             raise DataError(
-                f"found {len(texts)} texts, {len(labels)} collections of labels and {len(names)} "
-                "ids; expected equal numbers"
+                f"found texts for {len(texts)} examples, labels for {len(own)}{named}; expected "
+                "equal numbers"
             )
         sequence = 0
         for some in _cut(texts, _AT_ONCE):
@@ -522,7 +523,9 @@ def _labels_of(row: int, given: Iterable[str]) -> list[str]:
     """Check the labels of an example; a string would count as a collection of letters."""
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise DataError(f"labels, row {row}: found {given!r:.80}; expected a collection of labels")
-    return [_name_of(f"labels, row {row}", label) for label in given]
+    names = [_name_of(f"labels, row {row}", label) for label in given]
+    # The order of a set is arbitrary, and must not decide which label arrives first.
+    return sorted(names) if isinstance(given, Set) else names
 
 
 def _ids_of(ids: Sequence[str | None]) -> list[str | None]:

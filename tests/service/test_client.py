@@ -70,8 +70,10 @@ def test_what_gets_lost_is_sent_again_and_learnt_once(
         with pytest.raises(ServiceError, match="there is no example 'q'") as info:
             client.forget("q")
         assert info.value.status == 404
-        with pytest.raises(DataError, match="found 1 texts, 2 collections of labels"):
+        with pytest.raises(DataError, match="texts for 1 examples, labels for 2; expected"):
             client.learn(["a"], [["b"], ["c"]])
+        with pytest.raises(DataError, match="labels for 1 and 2 ids; expected"):
+            client.learn(["a"], [["b"]], ["1", "2"])
 
 
 def test_a_forked_process_connects_anew(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -264,6 +266,15 @@ def test_a_string_is_no_collection(address: str) -> None:
         with pytest.raises(DataError, match="labels: found one string"):
             client.learn(["a", "b"], "xy")
         assert client.learn(["money back"], [{"refund"}]) > 0
+
+
+def test_rows_of_a_part_of_a_frame_and_sets_have_an_order(address: str) -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"text": ["a b", "c d"], "labels": [["a"], set("hgfedcba")]})
+    with Client(f"{address}#demo") as client:
+        chosen = frame[frame["text"] == "c d"]
+        client.learn(chosen["text"], chosen["labels"])
+        assert client.events(0)["events"][-1]["body"]["labels"] == list("abcdefgh")
 
 
 def test_texts_are_checked_before_they_are_sent(address: str) -> None:

@@ -86,6 +86,8 @@ def predict(
     """
     if (text is None) == (data is None):
         raise ParameterError("expected either DATA (- for standard input) or --text")
+    if data is not None and " " in data and not Path(data).exists():
+        raise ParameterError(f"{data}: no such file; expected DATA, or a text given by --text")
     if is_address(model_file):
         others = (threshold, beam, labels_file, filter_pairs)
         if thresholds or naming != _options.AS_STORED or any(one is not None for one in others):
@@ -96,8 +98,6 @@ def predict(
             )
         predict_there(model_file, data or text or [], k or DEFAULT_K, output, reading, limit)
         return
-    if data is not None and " " in data and not Path(data).exists():
-        raise ParameterError(f"{data}: no such file; expected DATA, or a text given by --text")
     model = load_model(model_file, jobs=jobs, naming=naming)
     allowed = None if labels_file is None else read_allowed_labels(labels_file, model)
     excluded = excluded_labels(model, filter_pairs)
