@@ -15,7 +15,7 @@ struct Preorder {
 
   Preorder(const ClusterTree& tree, std::span<const double> visits_by_level)
       : parent(tree.parents.size(), 0),
-        size(tree.parents.size(), 1),
+        size(tree.parents.size()),
         label(tree.parents.size(), kNone),
         visits(tree.parents.size()) {
     const std::size_t n = tree.parents.size();
@@ -53,7 +53,7 @@ class Reduction {
     spread(v);
     std::vector<std::uint32_t> found;
     for (std::uint32_t u = v + 1; u < v + tree_.size[v];) {
-      const bool child = tree_.is_leaf(u) || kept_[u] != 0;
+      const bool child = kept_[u] != 0;
       if (child) found.push_back(u);
       u += child ? tree_.size[u] : 1;
     }
@@ -68,8 +68,8 @@ class Reduction {
     for (std::uint32_t u = v + tree_.size[v] - 1; u > v; --u) {
       const double as_child = visits + cost_[u];
       const double left_out = std::exchange(below_[u], 0.0);
-      kept_[u] = !tree_.is_leaf(u) && as_child < left_out ? 1 : 0;
-      below_[tree_.parent[u]] += tree_.is_leaf(u) || kept_[u] != 0 ? as_child : left_out;
+      kept_[u] = tree_.is_leaf(u) || as_child < left_out ? 1 : 0;
+      below_[tree_.parent[u]] += kept_[u] != 0 ? as_child : left_out;
     }
     return std::exchange(below_[v], 0.0);
   }

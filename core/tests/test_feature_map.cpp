@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <numeric>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -97,6 +98,7 @@ TEST("feature map: many ids from the whole range") {
   for (FeatureId& feature : features) feature = random.below(kLargest);
   const FeatureMap map = check_inserting(features);
   CHECK(map.bytes() < 20'000 * (2 * 16 + 5));  // at least half full, and each key stored once
+  CHECK(map.bytes() >= 20'000 * (4 + 8));
 }
 
 TEST("feature map: strides that are powers of two") {
@@ -114,7 +116,18 @@ TEST("feature map: a dense prefix in any order is indexed directly") {
     if (order == 2) Random(2).shuffle(features);
     const FeatureMap map = check_inserting(features);
     CHECK(map.bytes() < 5000 * (4 + 5 + 1));  // hashing takes 8 more bytes per slot
+    CHECK(map.bytes() >= 5000 * (4 + 4));
   }
+}
+
+TEST("feature map: features that arrive in order seldom move a direct index") {
+  FeatureMap map;
+  std::set<std::size_t> sizes;
+  for (FeatureId feature = 0; feature < 5000; ++feature) {
+    map.find_or_insert(feature);
+    sizes.insert(map.bytes());
+  }
+  CHECK(sizes.size() < 150);
 }
 
 TEST("feature map: one large id makes a direct index hash again, instead of taking gigabytes") {
@@ -153,6 +166,7 @@ TEST("feature map: however many features collide, each is looked up in a bounded
   for (std::uint32_t i = 0; i < n; ++i) wrong += map.find(i * kColliding) != i ? 1 : 0;
   CHECK_EQ(wrong, 0U);
   CHECK(map.crowded_out() > n / 2);
+  CHECK(map.bytes() > map.crowded_out() * 48);  // the tree alone has as much per feature
   CHECK_EQ(map.find(n * kColliding), kNone);
   FeatureMap copy = map;
   CHECK_EQ(copy.find((n - 1) * kColliding), n - 1);
@@ -164,6 +178,7 @@ TEST("feature map: features that were not chosen to collide all find a slot") {
     FeatureMap map;
     for (int i = 0; i < 900'000; ++i) map.find_or_insert(random.below(range));  // 86 % of 2^20 slots
     CHECK_EQ(map.crowded_out(), 0U);
+    CHECK(map.bytes() < (1U << 20) * (8 + 5));
   }
 }
 

@@ -52,6 +52,13 @@ TEST("search cost: expensive blocks are merged, free blocks remain") {
   CHECK(flat.labels == std::vector<LabelId>{0, 1, 2, 3, 4});
 }
 
+TEST("search cost: among equally cheap trees, the one with fewer nodes") {
+  const Singles even({1, 1, 1, 1, 1});
+  // Node 1 costs a classifier in 5 searches, and 0.5 + 2 in 2 of them: as much as 2 classifiers in all 5.
+  const ClusterTree tree = cheapest_reduction(two_groups(), visits_of(two_groups(), even.sets()), 0.5);
+  CHECK(tree.parents == std::vector<std::int64_t>{-1, 0, 0, 0, 0, 0});
+}
+
 TEST("search cost: rarely searched labels keep a block of their own") {
   const Singles mostly_two({10, 10, 1, 1, 1});
   const std::vector<double> visits = visits_of(two_groups(), mostly_two.sets());
@@ -67,6 +74,7 @@ TEST("search cost: a single root, and a root with one leaf, are unchanged") {
     CHECK(reduced.parents == tree.parents);
     CHECK(reduced.labels == tree.labels);
   }
+  CHECK(visits_of({{-1}, {}}, Singles({}).sets()) == std::vector<double>{0});
 }
 
 TEST(
