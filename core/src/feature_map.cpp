@@ -67,7 +67,6 @@ void FeatureMap::hash_into(std::size_t slots) {
   hashed.shift_ = static_cast<std::uint8_t>(32 - std::countr_zero(slots));
   each([&](Slot slot) { hashed.place(slot); });
   hashed.features_ = std::move(features_);
-  hashed.largest_ = largest_;
   *this = std::move(hashed);
 }
 

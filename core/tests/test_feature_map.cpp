@@ -157,6 +157,16 @@ TEST("feature map: ids that the hash sends to the same slot") {
   }
 }
 
+TEST("feature map: a direct index takes over the features that a table had no slot for") {
+  std::vector<FeatureId> features{4095};  // too far for a direct index
+  for (FeatureId feature = 0; feature < 4095; ++feature) {
+    if (scattered(feature) < 0xFFFFFFFFU / 5) features.push_back(feature);  // at home in a fifth of the slots
+  }
+  CHECK(check_inserting(features).crowded_out() > 0);
+  for (FeatureId feature = 0; feature < 1000; ++feature) features.push_back(feature);
+  CHECK_EQ(check_inserting(features).crowded_out(), 0U);
+}
+
 // With unbounded probes this takes 5 * 10^9 steps.
 TEST("feature map: however many features collide, each is looked up in a bounded number of steps") {
   FeatureMap map;

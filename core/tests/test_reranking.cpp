@@ -86,9 +86,13 @@ TEST("reranking: its numbers are all that it is") {
 
 TEST("reranking: numbers that cannot be are refused") {
   const auto good = Reranking().numbers();
+  CHECK(Reranking(good).numbers() == good);
   CHECK_THROWS(std::invalid_argument, Reranking(std::span(good).first(13)));
-  for (const auto& [at, wrong] :
-       {Number{1, -1.0}, Number{5, 0.0}, Number{6, 0.5}, Number{0, std::numeric_limits<double>::infinity()}}) {
+  std::vector<double> longer(good.begin(), good.end());
+  longer.push_back(0.0);
+  CHECK_THROWS(std::invalid_argument, Reranking{longer});
+  for (const auto& [at, wrong] : {Number{1, -1.0}, Number{5, 0.0}, Number{6, 0.5}, Number{11, 0.5}, Number{12, 0.5},
+                                  Number{0, std::numeric_limits<double>::infinity()}}) {
     auto damaged = good;
     damaged[at] = wrong;
     CHECK_THROWS(std::invalid_argument, Reranking{damaged});
