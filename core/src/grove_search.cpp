@@ -12,7 +12,9 @@
 namespace labelgrove {
 namespace {
 
-constexpr float kRounded = 1.0F - 1e-5F;  // slack below a required mean, for the rounding of sums
+// Slack below a required mean: for the rounding of sums, and for that of means too small for all their digits.
+constexpr float kRounded = 1.0F - 1e-5F;
+constexpr float kSmallest = std::numeric_limits<float>::denorm_min();
 
 constexpr std::uint32_t kScans = 8;  // linear scans of a node before making a heap pays
 
@@ -206,7 +208,7 @@ Opening GroveSearch::advance() {
 
 bool GroveSearch::unwanted(std::size_t t, float probability, NodeId v) const {
   const float shares = kRounded * static_cast<float>(fronts_.size());
-  return probability + bound_of_others(t) < shares * wanted(t, v);
+  return probability + bound_of_others(t) < shares * (wanted(t, v) - kSmallest);
 }
 
 void GroveSearch::queue_next(std::size_t t, std::uint32_t place) {
@@ -292,7 +294,7 @@ Opening GroveSearch::look_further() {
     if (open && (next == trees_.size() || descents_[t].product > descents_[next].product)) next = t;
   }
   const float mean = sum / static_cast<float>(trees_.size());
-  const bool hopeless = query_.kind != Query::Kind::beam && mean < wanted(0, tree(0).leaf_of(looked_up_));
+  const bool hopeless = mean < wanted(0, tree(0).leaf_of(looked_up_));
   if (next != trees_.size() && !hopeless) return {static_cast<std::uint32_t>(next), descents_[next].left.back()};
   if (!hopeless) keep({looked_up_, mean});
   looked_up_ = kNone;

@@ -23,14 +23,15 @@ struct Forest {
   std::vector<const NodeBlock*> blocks;
   std::vector<LabelId> labels;  // those that can be predicted
 
-  // `spread` is the range of weights; with 0, all labels at the same depth are equally probable.
+  // `spread` is the range of weights; with 0, all labels at the same depth are equally probable. In a `wide` tree the
+  // root has all leaves.
   Forest(Random& random, std::uint32_t leaves, float spread)
       : Forest(random, leaves, spread, random_subset(random, leaves, 0.15)) {}
-  Forest(Random& random, std::uint32_t leaves, float spread, const std::vector<LabelId>& removed) {
+  Forest(Random& random, std::uint32_t leaves, float spread, const std::vector<LabelId>& removed, bool wide = false) {
     if (leaves > 0) tree.give_label(kRoot, 0);
     for (LabelId label = 1; label < leaves; ++label) {
-      const NodeId v = 1 + random.below(tree.size() - 1);
-      if (tree[v].is_leaf() || random.chance(0.3)) tree.insert_node(v);
+      const NodeId v = wide ? kRoot : 1 + random.below(tree.size() - 1);
+      if (tree[v].is_leaf() || (!wide && random.chance(0.3))) tree.insert_node(v);
       tree.add_leaf(v, label);
     }
     for (LabelId label = 0; label < leaves; ++label) {

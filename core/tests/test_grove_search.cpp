@@ -39,9 +39,9 @@ struct Grove {
   std::vector<TreeView> views;
   std::vector<LabelId> labels;  // those that can be predicted
 
-  Grove(Random& random, std::size_t n, std::uint32_t leaves, float spread) {
+  Grove(Random& random, std::size_t n, std::uint32_t leaves, float spread, bool wide = false) {
     const std::vector<LabelId> removed = random_subset(random, leaves, 0.15);
-    for (std::size_t t = 0; t < n; ++t) trees.emplace_back(random, leaves, spread, removed);
+    for (std::size_t t = 0; t < n; ++t) trees.emplace_back(random, leaves, spread, removed, wide);
     for (const Forest& one : trees) views.emplace_back(one.tree, one.blocks);
     labels = trees.front().labels;
   }
@@ -72,7 +72,7 @@ void on_many_groves(Check&& check) {
   for (std::uint64_t seed = 0; seed < 90; ++seed) {
     Random random(seed);
     const float spreads[] = {0.0F, 0.7F, 4.0F, 60.0F};
-    const Grove grove(random, 1 + seed % 3, random.below(40), spreads[seed % 4]);
+    const Grove grove(random, 1 + seed % 7, random.below(40), spreads[seed % 4], seed % 5 == 4);
     std::vector<LabelId> wanted = grove.labels;
     const bool restricted = random.chance(0.5);
     if (restricted) wanted = random_subset(random, grove.trees.front().tree.label_count() + 3, 0.4);
@@ -111,6 +111,9 @@ TEST("grove search: finds the labels whose means reach their thresholds") {
         const std::vector<Scored> every = grove.means(x, wanted);
         std::vector<float> thresholds(grove.trees.front().tree.label_count() + std::size_t{2});
         for (float& threshold : thresholds) threshold = random.between(0.0F, 0.3F);
+        for (const Scored& one : every) {  // some are reached exactly
+          if (random.chance(0.3)) thresholds[one.label] = one.probability;
+        }
         const float least = std::ranges::min(thresholds);
         GroveSearcher searcher(grove.views, scope);
         std::vector<Scored> found;
@@ -153,7 +156,7 @@ TEST("grove search: equal trees find what one of them finds, at no more than its
     Random random(seed);
     const Forest forest(random, 1 + random.below(60), seed % 2 == 0 ? 0.7F : 3.0F);
     const TreeView view(forest.tree, forest.blocks);
-    const std::vector<TreeView> views(1 + seed % 4, view);
+    const std::vector<TreeView> views(1 + seed % 7, view);
     const std::vector<LabelId> some = random_subset(random, forest.tree.label_count(), 0.6);
     Scope scope(forest.tree, some);
     GroveScope scopes(views, some);
@@ -176,6 +179,7 @@ TEST("grove search: equal trees find what one of them finds, at no more than its
       CHECK(several.stats().classifiers <= n * one.stats().classifiers);
       CHECK_EQ(several.stats().depth, one.stats().depth);
       if (n == 1) CHECK_EQ(several.stats().classifiers, one.stats().classifiers);
+      if (n == 1) CHECK_EQ(several.stats().bytes, one.stats().bytes);
     }
     std::vector<float> by_label(forest.tree.label_count() + std::size_t{2});
     for (float& own : by_label) own = random.between(0.0F, 0.3F);
@@ -185,12 +189,19 @@ TEST("grove search: equal trees find what one of them finds, at no more than its
     one.find({Query::Kind::above_threshold}, x.view(), found);
     several.find({Query::Kind::above_threshold}, x.view(), found);
     CHECK(several.stats().blocks <= n * one.stats().blocks);
+    std::vector<Scored> every;
+    several.top_k(x.view(), 1000, every);
+    for (const Scored& label : every) by_label[label.label] = label.probability;
+    scopes.set_thresholds(by_label);
+    several.find({Query::Kind::above_threshold}, x.view(), found);
+    check_same(found, every);  // however the sums are rounded
   }
 }
 
 // The numbers are those of the search as it is. Fewer are better.
 TEST("grove search: opens as few nodes as it did") {
   std::uint32_t best = 0;
+  std::uint32_t probable = 0;
   std::uint32_t above = 0;
   std::uint32_t depth = 0;
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
@@ -206,10 +217,13 @@ TEST("grove search: opens as few nodes as it did") {
     searcher.top_k(x.view(), 3, found);
     best += searcher.stats().blocks;
     depth += searcher.stats().depth;
+    searcher.find({.k = 3, .least = random_least(random)}, x.view(), found);
+    probable += searcher.stats().blocks;
     searcher.find({Query::Kind::above_threshold}, x.view(), found);
     above += searcher.stats().blocks;
   }
   CHECK_EQ(best, 3051U);
+  CHECK_EQ(probable, 1633U);
   CHECK_EQ(above, 2903U);
   CHECK_EQ(depth, 273U);
 }
