@@ -56,7 +56,7 @@ class Data {
       }
     }
     set_.size = rows_.size();
-    set_.example = [this](std::size_t row) { return TrainingSet::Example{rows_[row], labels_[row]}; };
+    set_.example = [this](std::size_t row) { return LabelledExample{rows_[row], labels_[row]}; };
     set_.normalize = nb::cast<bool>(options["normalize"]);
     set_.example_costs = costs_from(example_costs, rows_.size());
     set_.label_costs = costs_from(label_costs, label_count);

@@ -34,11 +34,9 @@ EmbeddingOptions options_from(const nb::dict& given) {
 }
 
 // The examples in the form that the model learns. `given` must outlive them.
-EmbeddingPlt::Examples examples_of(const Model& model, const TakenExamples& given) {
+LabelledExamples examples_of(const Model& model, const TakenExamples& given) {
   if (!model.whole().can_learn()) throw std::runtime_error("this model was loaded for prediction only");
-  return [&given](std::size_t row) {
-    return EmbeddingPlt::Example{given.rows[row], given.labels[row], given.weights[row]};
-  };
+  return [&given](std::size_t row) { return given[row]; };
 }
 
 // Returns the `k` best labels of the rows `asked`, each predicted just before it is learnt; see Ranking.
@@ -46,7 +44,7 @@ nb::tuple learn(Model& model, const In<std::int64_t>& indptr, const In<FeatureId
                 const In<std::int64_t>& label_indptr, const In<LabelId>& labels, std::size_t begin, std::size_t end,
                 unsigned, const nb::object& weights, const nb::object& asked, std::size_t k) {
   const TakenExamples given(indptr, ids, values, label_indptr, labels, weights, begin, end);
-  const EmbeddingPlt::Examples examples = examples_of(model, given);
+  const LabelledExamples examples = examples_of(model, given);
   const auto teach = [&](std::size_t from, std::size_t to) { model.engine.learn(examples, from, to); };
   Workspace work;
   std::vector<float> made;
@@ -63,7 +61,7 @@ void fit(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
          std::uint32_t epochs, unsigned threads, Progress& progress) {
   const std::size_t rows = label_indptr.size() - 1;
   const TakenExamples given(indptr, ids, values, label_indptr, labels, weights, 0, rows);
-  const EmbeddingPlt::Examples examples = examples_of(model, given);
+  const LabelledExamples examples = examples_of(model, given);
   for (const LabelId label : given.labels.all()) {
     if (model.engine.tree().leaf_of(label) == kNone) throw std::invalid_argument("a label is not in the tree");
   }

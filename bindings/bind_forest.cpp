@@ -64,7 +64,7 @@ void grow(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids
   const RowLabels row_labels(label_indptr, labels, rows.size());
   ForestExamples data;
   data.size = rows.size();
-  data.example = [&](std::size_t row) { return ForestExamples::Example{rows[row], row_labels[row]}; };
+  data.example = [&](std::size_t row) { return LabelledExample{rows[row], row_labels[row]}; };
   data.label_count = label_count;
   data.progress = &progress;
   In<float> given;

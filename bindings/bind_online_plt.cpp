@@ -57,9 +57,7 @@ nb::tuple learn(Model& model, const In<std::int64_t>& indptr, const In<FeatureId
   const std::vector<std::uint64_t> questions = asked_rows(asked, begin, end);
   Ranking answers(questions.size(), k);
   return answers_of(answers, [&] {
-    const auto example = [&](std::size_t row) {
-      return OnlinePlt::Example{given.rows[row], given.labels[row], given.weights[row]};
-    };
+    const auto example = [&](std::size_t row) { return given[row]; };
     const auto answer = [&](std::size_t i, const std::vector<Scored>& found) { answers.set(i, found); };
     model.engine.learn(example, begin, end, threads, {questions, k, answer});
   });

@@ -217,6 +217,8 @@ struct TakenExamples {
         labels(label_indptr, row_labels, rows.total(), begin, end),
         weights(row_weights, rows.total(), begin, end) {}
 
+  LabelledExample operator[](std::size_t row) const { return {rows[row], labels[row], weights[row]}; }
+
   TakenRows rows;
   RowLabels labels;
   RowWeights weights;

@@ -21,7 +21,7 @@ constexpr std::size_t kBatchFeatures = 2048;
 // The examples of fit(), and the state of the current batch.
 class EmbeddingPlt::Batches {
  public:
-  Batches(EmbeddingPlt& model, const Examples& examples, std::size_t n, unsigned threads)
+  Batches(EmbeddingPlt& model, const LabelledExamples& examples, std::size_t n, unsigned threads)
       : model_(model), examples_(examples), threads_(threads), crew_(threads - 1), lanes_(threads) {
     ends_.reserve(n + 1);
     ends_.push_back(0);
@@ -95,7 +95,7 @@ class EmbeddingPlt::Batches {
   void move(unsigned thread);
 
   EmbeddingPlt& model_;
-  const Examples& examples_;
+  const LabelledExamples& examples_;
   unsigned threads_;
   Crew crew_;
   std::vector<Lane> lanes_;
@@ -143,7 +143,7 @@ void EmbeddingPlt::Batches::take(std::span<const std::uint32_t> order, double ra
     const Parts own = parts(example);
     if (places_.size() == kBatchExamples || (features > 0 && features + own.rows.size() > kBatchFeatures)) break;
     features += own.rows.size();
-    const Example given = examples_(example);
+    const LabelledExample given = examples_(example);
     const auto part = static_cast<float>(rate - fall * static_cast<double>(places_.size()));
     const std::size_t first = visits_.all.size();
     if (given.weight > 0.0F) visit(model_.drawn(given.labels, epoch_, example));
@@ -228,7 +228,7 @@ std::size_t EmbeddingPlt::Batches::learn(std::span<const std::uint32_t> order, d
   return places_.size();
 }
 
-void EmbeddingPlt::fit(const Examples& examples, std::size_t n, std::uint32_t epochs, unsigned threads,
+void EmbeddingPlt::fit(const LabelledExamples& examples, std::size_t n, std::uint32_t epochs, unsigned threads,
                        Progress& progress) {
   usable_ = false;  // until all is done
   Batches batches(*this, examples, n, std::max(threads, 1U));
@@ -251,7 +251,7 @@ void EmbeddingPlt::fit(const Examples& examples, std::size_t n, std::uint32_t ep
   }
   Visits visits;
   for (std::size_t i = 0; i < n; ++i) {
-    const Example one = examples(i);
+    const LabelledExample one = examples(i);
     visits.clear();
     if (one.weight > 0.0F) {
       visit(one.labels, visits);

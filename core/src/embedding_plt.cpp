@@ -181,11 +181,11 @@ void EmbeddingPlt::move(std::uint32_t row, float share, const float* gradient, f
   vector_kernels().move(size * share, gradient, vector(row), stride_);
 }
 
-void EmbeddingPlt::learn(const Examples& examples, std::size_t begin, std::size_t end) {
+void EmbeddingPlt::learn(const LabelledExamples& examples, std::size_t begin, std::size_t end) {
   usable_ = false;  // until all is done
   Scratch work;
   for (; begin < end; ++begin) {
-    const Example one = examples(begin);
+    const LabelledExample one = examples(begin);
     if (one.weight == 0.0F) {
       ++examples_seen_;
       continue;
@@ -199,7 +199,7 @@ void EmbeddingPlt::learn(const Examples& examples, std::size_t begin, std::size_
 }
 
 // Adds leaves for new labels, and counts the nodes that the example reaches.
-void EmbeddingPlt::meet(const Example& example, Scratch& work) {
+void EmbeddingPlt::meet(const LabelledExample& example, Scratch& work) {
   NodeId selected = kNone;  // as in OPLT: an example's new labels are placed together
   bool embedded = false;
   for (const LabelId label : example.labels) {
@@ -222,7 +222,7 @@ void EmbeddingPlt::embed_all(const Features& x, Scratch& work) {
   mean({work.rows, work.shares}, work.hidden.data());
 }
 
-void EmbeddingPlt::learn_one(const Example& example, std::uint64_t pass, Scratch& work) {
+void EmbeddingPlt::learn_one(const LabelledExample& example, std::uint64_t pass, Scratch& work) {
   embed_all(example.x, work);
   work.visits.clear();
   visit(drawn(example.labels, pass, examples_seen_), work.visits);
@@ -258,7 +258,7 @@ void EmbeddingPlt::replay(Scratch& work) {
   }
 }
 
-void EmbeddingPlt::remember(const Example& example) {
+void EmbeddingPlt::remember(const LabelledExample& example) {
   if (options_.replay == 0) return;
   const bool kept = memory_.next_place(options_.seed, options_.replay_memory) != kNone;
   const ExampleId id = kept ? examples_.add(example.x, 1.0, example.weight) : kNone;

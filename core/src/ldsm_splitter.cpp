@@ -25,7 +25,7 @@ std::vector<float> LdsmSplitter::learn(const NodeDraft& node, SplitFigures& figu
     if (ldsm_.shuffle) shuffle(draw(node.key, Draw::shuffle, epoch));
     for (const std::uint32_t i : order_) {
       const double weight = examples.weight(i);
-      const ForestExamples::Example example = examples.example(i);
+      const LabelledExample example = examples.example(i);
       if (!trains(example.labels, weight)) continue;
       take(example, data().scale(i));
       const std::uint32_t directions = objective_.choose(taken_slots(), weight);

@@ -72,8 +72,9 @@ void NodeSplitter::number_features(std::span<const std::uint32_t> examples, std:
   features_.clear();
   seen_.clear();
   for (const std::uint32_t i : examples) {
-    const auto [x, labels] = data_.examples().example(i);
-    if (!trains(labels, data_.examples().weight(i))) continue;
+    const LabelledExample example = data_.examples().example(i);
+    if (!trains(example.labels, data_.examples().weight(i))) continue;
+    const Features& x = example.x;
     for (std::uint32_t j = 0; j < x.size; ++j) {
       if (x.values[j] == 0.0F) continue;  // in dense rows
       const std::uint32_t number = data_.number_of(x.ids[j]);
@@ -102,7 +103,7 @@ void NodeSplitter::keep_features(std::span<const std::uint32_t> places) {
   features_.resize(places.size());
 }
 
-void NodeSplitter::take(const ForestExamples::Example& example, double scale) {
+void NodeSplitter::take(const LabelledExample& example, double scale) {
   const Features& x = example.x;
   ids_.resize(x.size);
   values_.resize(x.size);

@@ -135,7 +135,7 @@ void OnlineGrove::save(ArrayWriter& out, bool for_prediction) const {
   batch_->save(batch);
 }
 
-void OnlineGrove::learn(const Examples& examples, std::size_t begin, std::size_t end, unsigned threads,
+void OnlineGrove::learn(const LabelledExamples& examples, std::size_t begin, std::size_t end, unsigned threads,
                         const Questions& questions) {
   usable_ = false;  // until all is done
   try {
@@ -157,7 +157,8 @@ void OnlineGrove::learn(const Examples& examples, std::size_t begin, std::size_t
   usable_ = true;
 }
 
-void OnlineGrove::learn_together(const Examples& examples, std::size_t begin, std::size_t end, unsigned threads) {
+void OnlineGrove::learn_together(const LabelledExamples& examples, std::size_t begin, std::size_t end,
+                                 unsigned threads) {
   if (options_.ofo) learn_and_tune(examples, begin, end, threads);
   else learn_each(examples, begin, end, std::max(threads, 1U));
 }
@@ -172,7 +173,7 @@ std::vector<Scored> OnlineGrove::ask(const Features& x, std::size_t k) const {
 }
 
 // One tree per thread while there are enough trees; the remaining trees share the threads.
-void OnlineGrove::learn_each(const Examples& examples, std::size_t begin, std::size_t end, unsigned threads) {
+void OnlineGrove::learn_each(const LabelledExamples& examples, std::size_t begin, std::size_t end, unsigned threads) {
   const std::size_t left = trees_.size() % threads;
   const std::size_t whole = trees_.size() - left;
   parallel_for(whole, threads, [&](std::size_t t) { trees_[t].learn(examples, begin, end, 1); });
@@ -183,13 +184,14 @@ void OnlineGrove::learn_each(const Examples& examples, std::size_t begin, std::s
 }
 
 // A label is predicted if the mean of all trees reaches its threshold. At least one tree then reaches it by itself.
-void OnlineGrove::learn_and_tune(const Examples& examples, std::size_t begin, std::size_t end, unsigned threads) {
+void OnlineGrove::learn_and_tune(const LabelledExamples& examples, std::size_t begin, std::size_t end,
+                                 unsigned threads) {
   std::vector<ExampleId> held(trees_.size());
   std::vector<LabelId> found;
   std::vector<LabelId> candidates;
   while (begin < end) {
     for (const std::size_t stop = std::min(end, begin + kWindow); begin < stop; ++begin) {
-      const OnlinePlt::Example example = examples(begin);
+      const LabelledExample example = examples(begin);
       candidates.clear();
       for (std::size_t t = 0; t < trees_.size(); ++t) held[t] = trees_[t].hold(example);
       if (held[0] == kNone) continue;

@@ -61,8 +61,8 @@ const RowBlock* OnlinePlt::block(NodeId v) const {
 
 // --- learning: OPLT.TRAIN (Algorithm 3) -----------------------------------------------------------------------------
 
-void OnlinePlt::learn(const std::function<Example(std::size_t)>& examples, std::size_t begin, std::size_t end,
-                      unsigned threads, const Questions& questions) {
+void OnlinePlt::learn(const LabelledExamples& examples, std::size_t begin, std::size_t end, unsigned threads,
+                      const Questions& questions) {
   usable_ = false;  // until all is done
   std::exception_ptr refused;
   std::size_t asked = 0;
@@ -100,7 +100,7 @@ void OnlinePlt::learn(const std::function<Example(std::size_t)>& examples, std::
   if (refused) std::rethrow_exception(refused);
 }
 
-void OnlinePlt::take_in(const Example& given, const Questions& questions, std::optional<std::size_t> question) {
+void OnlinePlt::take_in(const LabelledExample& given, const Questions& questions, std::optional<std::size_t> question) {
   const ExampleId example = hold(given);
   if (example == kNone) return;
   if (question) {
@@ -129,7 +129,7 @@ bool OnlinePlt::asks() const {
   return thresholds_ && draw(options_.seed, Draw::asking, examples_seen_) % options_.ofo->every == 0;
 }
 
-ExampleId OnlinePlt::hold(const Example& given) {
+ExampleId OnlinePlt::hold(const LabelledExample& given) {
   const auto& [x, labels, weight] = given;
   if (options_.policy == Policy::fixed &&
       std::ranges::any_of(labels, [this](LabelId label) { return tree_.leaf_of(label) == kNone; })) {

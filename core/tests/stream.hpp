@@ -16,7 +16,7 @@ struct Stream {
   std::vector<float> weights;  // empty: all 1
 
   std::size_t size() const { return x.size(); }
-  OnlinePlt::Example operator[](std::size_t i) const {
+  LabelledExample operator[](std::size_t i) const {
     return {x[i].view(), labels[i], weights.empty() ? 1.0F : weights[i]};
   }
 };
@@ -65,7 +65,7 @@ inline void learn(OnlinePlt& model, const Stream& stream) { learn(model, stream,
 inline TrainingSet training_set(const Stream& stream) {
   TrainingSet data;
   data.size = stream.size();
-  data.example = [&stream](std::size_t i) { return TrainingSet::Example{stream.x[i].view(), stream.labels[i]}; };
+  data.example = [&stream](std::size_t i) { return LabelledExample{stream.x[i].view(), stream.labels[i]}; };
   return data;
 }
 

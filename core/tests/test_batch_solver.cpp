@@ -21,7 +21,7 @@ TEST("node problem: renumbers small and large features, and forgets the previous
   data.size = 2;
   data.example = [&](std::size_t i) {
     const auto& ids = i == 0 ? far : near;
-    return TrainingSet::Example{{ids.data(), values.data(), static_cast<std::uint32_t>(ids.size())}, {}};
+    return LabelledExample{{ids.data(), values.data(), static_cast<std::uint32_t>(ids.size())}, {}};
   };
   NodeProblem problem;
   for (int again = 0; again < 2; ++again) {
@@ -57,7 +57,7 @@ TEST("assignment: a node has the examples of its labels, and a child the highest
   const std::vector<std::vector<LabelId>> labels{{0, 1}, {}, {2}, {1, 2}};
   const std::vector<float> costs{2.0F, 3.0F, 5.0F};
   TrainingSet data;
-  data.example = [&](std::size_t i) { return TrainingSet::Example{{}, labels[i % labels.size()]}; };
+  data.example = [&](std::size_t i) { return LabelledExample{{}, labels[i % labels.size()]}; };
   data.label_costs = costs;
   // The four rows repeated; threads share the rows if there are many.
   for (const std::uint32_t times : {1U, 3000U}) {

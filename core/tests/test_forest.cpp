@@ -17,7 +17,7 @@ struct Data {
   ForestExamples view() const {
     ForestExamples examples;
     examples.size = x.size();
-    examples.example = [this](std::size_t i) { return ForestExamples::Example{x[i].view(), labels[i]}; };
+    examples.example = [this](std::size_t i) { return LabelledExample{x[i].view(), labels[i]}; };
     examples.label_count = 9;
     return examples;
   }

@@ -17,7 +17,7 @@ TEST("forest explain: steps lead from the roots to the leaves used by prediction
   }
   ForestExamples data;
   data.size = x.size();
-  data.example = [&](std::size_t i) { return ForestExamples::Example{x[i].view(), labels[i]}; };
+  data.example = [&](std::size_t i) { return LabelledExample{x[i].view(), labels[i]}; };
   data.label_count = 6;
   LdsmOptions ldsm;
   ldsm.objective = {1.0, 0.5};  // sends examples to several children

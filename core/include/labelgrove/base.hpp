@@ -4,7 +4,9 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <span>
 #include <vector>
 
 namespace labelgrove {
@@ -22,6 +24,16 @@ struct Features {
   const float* values = nullptr;
   std::uint32_t size = 0;
 };
+
+// An example to learn from, which counts `weight` times. Does not own its arrays. Learners in batch have the weights of
+// all examples elsewhere.
+struct LabelledExample {
+  Features x;
+  std::span<const LabelId> labels;
+  float weight = 1.0F;
+};
+// The i-th example of a data set or a stream.
+using LabelledExamples = std::function<LabelledExample(std::size_t i)>;
 
 // What a model holds.
 struct ModelSize {

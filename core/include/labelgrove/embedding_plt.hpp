@@ -10,7 +10,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <utility>
@@ -49,21 +48,15 @@ class EmbeddingPlt final : public Embedding {
 
   void save(ArrayWriter& out, bool for_prediction) const;
 
-  struct Example {
-    Features x;
-    std::span<const LabelId> labels;
-    float weight = 1.0F;  // the number of times that it counts
-  };
-  using Examples = std::function<Example(std::size_t)>;
   // Sets the initial vectors of features, (features, dimension); all others are drawn. REQUIRES: nothing was learnt.
   void start_with(std::span<const FeatureId> features, std::span<const float> vectors);
   // Makes `epochs` passes over n examples, each in an order of its own, with a learning rate that falls to 0. REQUIRES:
   // as for learn(), and every label has a leaf.
-  void fit(const Examples& examples, std::size_t n, std::uint32_t epochs, unsigned threads, Progress& progress);
+  void fit(const LabelledExamples& examples, std::size_t n, std::uint32_t epochs, unsigned threads, Progress& progress);
   // Learns from examples [begin, end) of a stream, one after another, at the full rate, and after each repeats earlier
   // ones, including those of fit(). A label without a leaf is new. REQUIRES: can_learn(); ids increase, values are
   // finite; labels are distinct.
-  void learn(const Examples& examples, std::size_t begin, std::size_t end);
+  void learn(const LabelledExamples& examples, std::size_t begin, std::size_t end);
 
   bool can_learn() const { return can_learn_; }
   bool usable() const { return usable_; }
@@ -122,11 +115,11 @@ class EmbeddingPlt final : public Embedding {
   void count(const Visits& visits);
   void learn_at(const Visit& visit, const Visits& visits, const float* hidden, float square, float weight,
                 const VectorStep& step, std::vector<float>& scores, float* gradient);
-  void meet(const Example& example, Scratch& work);
+  void meet(const LabelledExample& example, Scratch& work);
   void embed_all(const Features& x, Scratch& work);
-  void learn_one(const Example& example, std::uint64_t pass, Scratch& work);
+  void learn_one(const LabelledExample& example, std::uint64_t pass, Scratch& work);
   void replay(Scratch& work);
-  void remember(const Example& example);
+  void remember(const LabelledExample& example);
   void load_memory(const ArrayReader& saved, bool check_only);
   void move(std::uint32_t row, float share, const float* gradient, float square, const VectorStep& step);
 

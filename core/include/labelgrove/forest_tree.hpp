@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 #include <variant>
@@ -64,12 +63,8 @@ struct ForestOptions {
 
 // The training data of a forest. Does not own anything. `example` may be called by any number of threads.
 struct ForestExamples {
-  struct Example {
-    Features x;
-    std::span<const LabelId> labels;
-  };
   std::size_t size = 0;
-  std::function<Example(std::size_t)> example;
+  LabelledExamples example;
   std::span<const float> weights;  // of examples; empty: all 1
   LabelId label_count = 0;         // all labels are below it
   std::span<const double> gains;   // FastXML: gain of each label in a ranking; empty: all 1

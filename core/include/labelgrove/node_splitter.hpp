@@ -62,7 +62,7 @@ class NodeSplitter {
   // The label's index in the histogram of the current node.
   std::uint32_t slot_of(LabelId label) const { return slot_[label]; }
   // Converts an example to the current node's numbering, until the next call.
-  void take(const ForestExamples::Example& example, double scale);
+  void take(const LabelledExample& example, double scale);
   // Its features, as indices into features(), and its labels, as indices into the node's histogram.
   const Features& taken() const { return x_; }
   std::span<const std::uint32_t> taken_slots() const { return slots_; }

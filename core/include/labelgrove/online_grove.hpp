@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -48,8 +47,8 @@ class OnlineGrove {
 
   // See OnlinePlt. `examples` is called from several threads. With several trees, BudgetExceeded breaks the model, too:
   // the trees may have learnt different numbers of examples.
-  void learn(const std::function<OnlinePlt::Example(std::size_t)>& examples, std::size_t begin, std::size_t end,
-             unsigned threads, const Questions& questions = {});
+  void learn(const LabelledExamples& examples, std::size_t begin, std::size_t end, unsigned threads,
+             const Questions& questions = {});
   void remove_labels(std::span<const LabelId> labels);
   void restore_inherited();
 
@@ -68,10 +67,9 @@ class OnlineGrove {
   ModelSize size() const;
 
  private:
-  using Examples = std::function<OnlinePlt::Example(std::size_t)>;
-  void learn_together(const Examples& examples, std::size_t begin, std::size_t end, unsigned threads);
-  void learn_each(const Examples& examples, std::size_t begin, std::size_t end, unsigned threads);
-  void learn_and_tune(const Examples& examples, std::size_t begin, std::size_t end, unsigned threads);
+  void learn_together(const LabelledExamples& examples, std::size_t begin, std::size_t end, unsigned threads);
+  void learn_each(const LabelledExamples& examples, std::size_t begin, std::size_t end, unsigned threads);
+  void learn_and_tune(const LabelledExamples& examples, std::size_t begin, std::size_t end, unsigned threads);
   std::vector<Scored> ask(const Features& x, std::size_t k) const;
   const OnlinePlt& first() const { return trees_.front(); }
 

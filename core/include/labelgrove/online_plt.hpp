@@ -75,16 +75,11 @@ class OnlinePlt {
   // BudgetExceeded if an example does not fit; all earlier ones are learnt, its new labels may have leaves already, and
   // the model stays usable. If it throws anything else, such as std::bad_alloc, the model is broken: usable() is false,
   // and no other method may be called.
-  struct Example {
-    Features x;
-    std::span<const LabelId> labels;
-    float weight = 1.0F;  // the number of times that it counts
-  };
-  void learn(const std::function<Example(std::size_t)>& examples, std::size_t begin, std::size_t end, unsigned threads,
+  void learn(const LabelledExamples& examples, std::size_t begin, std::size_t end, unsigned threads,
              const Questions& questions = {});
   // learn() in steps, for trees that tune their thresholds together. hold() stores an example (kNone if its weight is
   // 0), every tree may be asked to predict it, then teach() teaches it to each tree. settle() drains the queues.
-  ExampleId hold(const Example& example);
+  ExampleId hold(const LabelledExample& example);
   // Whether thresholds are tuned on the next example. In a grove the first tree decides for all.
   bool asks() const;
   // The labels that this tree alone would predict, and its probability of one label, from all that was taught so far.
@@ -120,7 +115,7 @@ class OnlinePlt {
   OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, const TreeOutline& outline, bool borrow,
             bool check_only, const CompactTree* batch);
   static OnlinePltOptions seeded(OnlinePltOptions options);
-  void take_in(const Example& given, const Questions& questions, std::optional<std::size_t> question);
+  void take_in(const LabelledExample& given, const Questions& questions, std::optional<std::size_t> question);
   void begin_search();
   std::span<const float> open(ExampleId example, NodeId v, float probability);
   void grow(const Features& x, LabelId label, NodeId& selected);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
@@ -13,12 +12,8 @@ namespace labelgrove {
 
 // Does not own anything. `example` may be called by any number of threads.
 struct TrainingSet {
-  struct Example {
-    Features x;
-    std::span<const LabelId> labels;
-  };
   std::size_t size = 0;
-  std::function<Example(std::size_t)> example;
+  LabelledExamples example;
   bool normalize = true;                 // scale examples to unit length
   std::span<const float> example_costs;  // cost of mistakes, by example; empty: all 1
   std::span<const float> label_costs;    // cost of missing a label, by label; empty: all 1
