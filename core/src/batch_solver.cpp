@@ -120,10 +120,7 @@ void BatchSolver::find_shares(const NodeProblem& problem, const NodeExamples& ta
   std::vector<double> weight(columns_);
   for (std::size_t i = 0; i < problem.size(); ++i) {
     const double one = example_costs.empty() ? 1.0 : static_cast<double>(example_costs[targets.examples[i]]);
-    for (std::uint64_t p = targets.ends[i]; p < targets.ends[i + 1]; ++p) {
-      const std::uint32_t column = column_of(targets.positives[p]);
-      if (column != kNone) weight[column] += one;
-    }
+    for_each_positive(targets, i, [&](std::uint32_t column, std::uint64_t) { weight[column] += one; });
   }
   const auto plenty = static_cast<double>(options_.plenty);
   for (std::uint32_t c = 0; c < columns_; ++c) {
@@ -190,32 +187,26 @@ float BatchSolver::visit(const Features& x, float square, const NodeExamples& ta
 void BatchSolver::set_cost(float cost) {
   if (cost == cost_) return;
   cost_ = cost;
-  for (std::uint32_t c = 0; c < columns_; ++c) {
-    costs_[c] = cost * shares_[c];
-    softness_[c] = 0.5F / costs_[c];
-  }
+  for (std::uint32_t c = 0; c < columns_; ++c) set_cost_of(c, cost);
+}
+
+void BatchSolver::set_cost_of(std::uint32_t column, float cost) {
+  costs_[column] = cost * shares_[column];
+  softness_[column] = 0.5F / costs_[column];
 }
 
 void BatchSolver::set_positives(const NodeExamples& targets, std::size_t i, float cost) {
-  for (std::uint64_t p = targets.ends[i]; p < targets.ends[i + 1]; ++p) {
-    const std::uint32_t column = column_of(targets.positives[p]);
-    if (column == kNone) continue;
+  for_each_positive(targets, i, [&](std::uint32_t column, std::uint64_t p) {
     targets_[column] = 1.0F;
-    if (targets.costs == nullptr) continue;
-    costs_[column] = std::clamp(cost * targets.costs[p], kLeastCost, kMostCost) * shares_[column];
-    softness_[column] = 0.5F / costs_[column];
-  }
+    if (targets.costs != nullptr) set_cost_of(column, std::clamp(cost * targets.costs[p], kLeastCost, kMostCost));
+  });
 }
 
 void BatchSolver::forget_positives(const NodeExamples& targets, std::size_t i) {
-  for (std::uint64_t p = targets.ends[i]; p < targets.ends[i + 1]; ++p) {
-    const std::uint32_t column = column_of(targets.positives[p]);
-    if (column == kNone) continue;
+  for_each_positive(targets, i, [&](std::uint32_t column, std::uint64_t) {
     targets_[column] = -1.0F;
-    if (targets.costs == nullptr) continue;
-    costs_[column] = cost_ * shares_[column];
-    softness_[column] = 0.5F / costs_[column];
-  }
+    if (targets.costs != nullptr) set_cost_of(column, cost_);
+  });
 }
 
 // Sets changes_ and steps_; returns how far the worst derivative is from optimal.

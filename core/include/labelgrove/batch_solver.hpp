@@ -78,9 +78,17 @@ class BatchSolver {
                       std::uint32_t pass);
   void choose_order(std::uint32_t pass, bool everyone, std::uint64_t stream);
   float visit(const Features& x, float square, const NodeExamples& targets, std::size_t i, float cost);
-  std::uint32_t column_of(std::uint32_t child) const { return child < column_of_.size() ? column_of_[child] : kNone; }
+  // Calls take(column, p) for the positives p of the i-th example that are being trained.
+  template <typename Take>
+  void for_each_positive(const NodeExamples& targets, std::size_t i, Take&& take) const {
+    for (std::uint64_t p = targets.ends[i]; p < targets.ends[i + 1]; ++p) {
+      const std::uint32_t child = targets.positives[p];
+      if (child < column_of_.size() && column_of_[child] != kNone) take(column_of_[child], p);
+    }
+  }
   void find_shares(const NodeProblem& problem, const NodeExamples& targets, std::span<const float> example_costs);
   void set_cost(float cost);
+  void set_cost_of(std::uint32_t column, float cost);
   void set_positives(const NodeExamples& targets, std::size_t i, float cost);
   void forget_positives(const NodeExamples& targets, std::size_t i);
   float find_steps(const float* duals, float square);
