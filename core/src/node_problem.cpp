@@ -14,12 +14,11 @@ constexpr FeatureId kNear = FeatureId{1} << 22;  // smaller features are looked 
 // that index, so nothing needs to be cleared between nodes.
 std::uint32_t NodeProblem::row_of(FeatureId feature) {
   if (feature >= kNear) {
-    const std::uint32_t place = far_.find_or_insert(feature);
-    if (place == far_places_.size()) {
-      far_places_.push_back(static_cast<std::uint32_t>(features_.size()));
-      features_.push_back(feature);
-    }
-    return far_places_[place] + 1;
+    const std::uint32_t found = far_.find(feature);
+    if (found != kNone) return found + 1;
+    far_.put(feature, table_rows() - 1);
+    features_.push_back(feature);
+    return table_rows() - 1;
   }
   if (feature >= number_.size()) number_.resize(std::max<std::size_t>(feature + std::size_t{1}, 2 * number_.size()));
   const std::uint32_t found = number_[feature];
@@ -34,11 +33,8 @@ void NodeProblem::build(const TrainingSet& data, std::span<const std::uint32_t> 
   squares_.clear();
   features_.clear();
   far_ = FeatureMap();
-  far_places_.clear();
   std::size_t cells = 0;
-  for (const std::uint32_t example : examples) {
-    cells += std::size_t{data.example(example).x.size} + 1;
-  }
+  for (const std::uint32_t example : examples) cells += std::size_t{data.example(example).x.size} + 1;
   if (ids_.size() < cells) {
     ids_.clear();
     values_.clear();

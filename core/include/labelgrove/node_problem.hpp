@@ -48,8 +48,7 @@ class NodeProblem {
   std::vector<float> squares_;
   std::vector<FeatureId> features_;
   std::vector<std::uint32_t> number_;  // by feature: its index in features_, if that entry is this feature
-  FeatureMap far_;                     // for features beyond number_: their indices in far_places_
-  std::vector<std::uint32_t> far_places_;
+  FeatureMap far_;                     // by feature beyond number_: its index
 };
 
 }  // namespace labelgrove
