@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <utility>
 
 #include "labelgrove/elementary.hpp"
 #include "labelgrove/hash.hpp"
@@ -164,9 +163,8 @@ void BatchSolver::choose_order(std::uint32_t pass, bool everyone, std::uint64_t 
   for (std::uint32_t i = 0; i < turns_.size(); ++i) {
     if (everyone || turns_[i].due <= pass) order_.push_back(i);
   }
-  for (std::size_t i = order_.size(); i > 1; --i) {
-    std::swap(order_[i - 1], order_[draw(options_.seed, Draw::solver, stream ^ (std::uint64_t{pass} << 32), i) % i]);
-  }
+  const std::uint64_t counter = stream ^ (std::uint64_t{pass} << 32);
+  shuffle(order_, [&](std::size_t n) { return draw(options_.seed, Draw::solver, counter, n); });
 }
 
 // Moves the dual variables of one example. Returns how far the worst of them was from optimal.

@@ -238,9 +238,7 @@ void EmbeddingPlt::fit(const LabelledExamples& examples, std::size_t n, std::uin
   progress.expect(n * epochs);
   for (std::uint32_t epoch = 0; epoch < epochs; ++epoch) {
     batches.begin(epoch);
-    for (std::size_t i = n; i > 1; --i) {
-      std::swap(order[i - 1], order[draw(options_.seed, Draw::shuffle, epoch, i) % i]);
-    }
+    shuffle(order, [&](std::size_t left) { return draw(options_.seed, Draw::shuffle, epoch, left); });
     for (std::size_t i = 0; i < n;) {
       progress.check();
       const double left = 1.0 - (static_cast<double>(epoch) * static_cast<double>(n) + static_cast<double>(i)) / total;

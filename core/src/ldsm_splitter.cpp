@@ -1,7 +1,6 @@
 #include "labelgrove/ldsm_splitter.hpp"
 
 #include <cstddef>
-#include <utility>
 
 #include "labelgrove/hash.hpp"
 #include "labelgrove/regressor_block.hpp"
@@ -22,7 +21,10 @@ std::vector<float> LdsmSplitter::learn(const NodeDraft& node, SplitFigures& figu
   objective_.start(node.histogram.size());
   order_ = node.examples;
   for (std::uint32_t epoch = 0; epoch < ldsm_.epochs; ++epoch) {
-    if (ldsm_.shuffle) shuffle(draw(node.key, Draw::shuffle, epoch));
+    if (ldsm_.shuffle) {
+      const std::uint64_t key = draw(node.key, Draw::shuffle, epoch);
+      shuffle(order_, [key](std::size_t n) { return draw(key, Draw::shuffle, n); });
+    }
     for (const std::uint32_t i : order_) {
       const double weight = examples.weight(i);
       const LabelledExample example = examples.example(i);
@@ -36,10 +38,6 @@ std::vector<float> LdsmSplitter::learn(const NodeDraft& node, SplitFigures& figu
     figures.course.push_back(static_cast<float>(objective_.value()));
   }
   return block.weights();
-}
-
-void LdsmSplitter::shuffle(std::uint64_t key) {
-  for (std::size_t n = order_.size(); n > 1; --n) std::swap(order_[n - 1], order_[draw(key, Draw::shuffle, n) % n]);
 }
 
 void LdsmSplitter::measure(const NodeDraft& node, SplitFigures& figures) {

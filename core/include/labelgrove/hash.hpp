@@ -3,7 +3,10 @@
 // model learnt.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 namespace labelgrove {
 
@@ -39,6 +42,12 @@ constexpr std::uint64_t draws_at(std::uint64_t seed, Draw stream, std::uint64_t 
 }
 constexpr std::uint64_t draw(std::uint64_t seed, Draw stream, std::uint64_t counter, std::uint64_t sub = 0) {
   return mix(draws_at(seed, stream, counter) ^ sub);
+}
+
+// Fisher-Yates shuffle; draw_at(n) is drawn when n items are left.
+template <typename T, typename DrawAt>
+void shuffle(std::vector<T>& items, DrawAt&& draw_at) {
+  for (std::size_t n = items.size(); n > 1; --n) std::swap(items[n - 1], items[draw_at(n) % n]);
 }
 
 // The key multiplied so that all its bits affect the high bits (Knuth's multiplicative hashing).

@@ -17,7 +17,6 @@ class LdsmSplitter final : public NodeSplitter {
  private:
   std::vector<float> learn(const NodeDraft& node, SplitFigures& figures) override;
   void measure(const NodeDraft& node, SplitFigures& figures) override;
-  void shuffle(std::uint64_t key);
 
   const LdsmOptions& ldsm_;
   SplitObjective objective_;
