@@ -46,7 +46,7 @@ double L1Logistic::model(const SparseColumns& x, std::span<const std::int8_t> si
   slopes_.resize(n);
   curvatures_.resize(n);
   for (std::size_t i = 0; i < n; ++i) {
-    const double share = 1.0 / (1.0 + fixed_exp(-margins_[i]));
+    const double share = logistic(margins_[i]);
     slopes_[i] = costs[i] * (sides[i] > 0 ? share - 1.0 : share);
     curvatures_[i] = costs[i] * share * (1.0 - share);
   }

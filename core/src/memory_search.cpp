@@ -20,9 +20,7 @@ double bounded(float near) {
 }
 
 // A classifier's probability; 0 after an overflow to NaN.
-double says(float margin) {
-  return std::isnan(margin) ? 0.0 : 1.0 / (1.0 + fixed_exp(-2.0 * static_cast<double>(margin)));
-}
+double says(float margin) { return std::isnan(margin) ? 0.0 : logistic(2.0 * static_cast<double>(margin)); }
 
 }  // namespace
 

@@ -81,7 +81,7 @@ void Reranking::learn(std::span<const float> probabilities, std::span<const doub
   for (std::size_t place = 0; place < order_.size(); ++place) {
     const std::size_t i = order_[place];
     const Vector x = inputs(probabilities[i], cosines[i]);
-    const double found = 1.0 / (1.0 + fixed_exp(-logits[i]));
+    const double found = logistic(logits[i]);
     const double hit = right[i] ? 1.0 : 0.0;
     for (std::size_t a = 0; a < kInputs; ++a) {
       step[a] += x[a] * (hit - found);

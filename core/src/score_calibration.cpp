@@ -31,8 +31,6 @@ constexpr double kMiddle = (kKnots - 1) / 2.0;
 
 double knot(std::size_t i) { return kFirst + kStep * static_cast<double>(i); }
 
-double sigmoid(double logit) { return 1.0 / (1.0 + fixed_exp(-logit)); }
-
 // The knot below, and the position between it and the next one, from 0 to 1.
 std::pair<std::size_t, double> between_knots(double logit) {
   const double at = std::clamp((logit - kFirst) / kStep, 0.0, static_cast<double>(kKnots - 1));
@@ -148,7 +146,7 @@ void ScoreCalibration::apply(std::span<const double> logits, std::span<const std
   for (std::size_t place = 0; place < falls.size(); ++place) falls[place] = curve.fall * depth(place, falls.size());
   for (std::size_t i = 0; i < logits.size(); ++i) {
     const double logit = logits[i] - falls[std::min(places[i], falls.size() - 1)];
-    found[i] = std::isnan(logit) ? logit : sigmoid(along(curve, logit));
+    found[i] = std::isnan(logit) ? logit : logistic(along(curve, logit));
   }
 }
 
@@ -160,7 +158,7 @@ void ScoreCalibration::uncalibrate(std::span<const float> thresholds, std::size_
     if (!(thresholds[i] > 0.0F && thresholds[i] <= 1.0F)) continue;
     const float below = std::nextafter(thresholds[i], 0.0F);  // may be rounded to the threshold
     const double logit = inverse(curve, log_odds(static_cast<double>(below))) + fallen;
-    least[i] = std::nextafter(static_cast<float>(sigmoid(logit)), 0.0F);
+    least[i] = std::nextafter(static_cast<float>(logistic(logit)), 0.0F);
   }
 }
 
@@ -191,7 +189,7 @@ ScoreCalibration::Curve ScoreCalibration::fit() const {
     }
     for (std::size_t i = 0; i < kKnots; ++i) {
       table.counts[i] = table.counts[i] / weight_ + kTrust;
-      table.hits[i] = table.hits[i] / weight_ + kTrust * sigmoid(knot(i));
+      table.hits[i] = table.hits[i] / weight_ + kTrust * logistic(knot(i));
     }
     const double uncertainty = entropy(table);
     if (candidate > 0 && uncertainty >= least) continue;

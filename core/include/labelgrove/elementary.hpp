@@ -56,6 +56,9 @@ inline double fixed_log1p(double x) {
 // x to the power of y. REQUIRES: x >= 0.
 inline double fixed_pow(double x, double y) { return y == 0.0 ? 1.0 : fixed_exp(y * fixed_log(x)); }
 
+// 1 / (1 + exp(-x)).
+inline double logistic(double x) { return 1.0 / (1.0 + fixed_exp(-x)); }
+
 // log(1 + exp(-margin)), the logistic loss.
 inline double log_loss(double margin) {
   return (margin < 0.0 ? -margin : 0.0) + fixed_log1p(fixed_exp(-std::fabs(margin)));

@@ -27,7 +27,7 @@ class Side {
  public:
   // NaN, the result of an overflow, is treated as unknown.
   double probability(float margin) const {
-    return std::isnan(margin) ? 0.5 : 1.0 / (1.0 + fixed_exp(-slope_ * static_cast<double>(margin)));
+    return std::isnan(margin) ? 0.5 : logistic(slope_ * static_cast<double>(margin));
   }
   void learn(float margin, bool right);
 
