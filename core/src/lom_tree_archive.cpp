@@ -33,7 +33,7 @@ Source<T> LomTree::by_class(Get get) const {
 
 void LomTree::save_nodes(ArrayWriter& out, bool for_prediction) const {
   const std::size_t n = nodes_.size();
-  save_routes(out, nodes());
+  save_routes(out, nodes(), for_prediction);
   auto sizes = out.u32("node.classes", n);
   std::size_t entries = 0;
   for (NodeId v = 0; v < n; ++v) {
@@ -58,12 +58,10 @@ void LomTree::save_statistics(ArrayWriter& out, std::size_t entries) const {
   auto swaps = out.u32("node.swaps", n);
   auto smallest = out.u64("node.smallest", n);
   auto scores = out.f64("node.score", n);
-  auto curvatures = out.f64("node.curvature", n);
   for (NodeId v = 0; v < n; ++v) {
     swaps[v] = nodes_[v].swaps;
     smallest[v] = nodes_[v].smallest;
     scores[v] = nodes_[v].score;
-    curvatures[v] = nodes_[v].side.curvature();
   }
   out.u64("class.trained", entries,
           by_class<std::uint64_t>([](const auto&, const auto& count) { return count.trained; }));
@@ -102,13 +100,8 @@ LomTree::LomTree(const LomTreeOptions& options, const ArrayReader& saved, bool f
 }
 
 void LomTree::find_heights() {
-  std::vector<NodeId> parents_first{kRoot};
-  parents_first.reserve(nodes_.size());
-  for (std::size_t i = 0; i < parents_first.size(); ++i) {
-    const Node& node = nodes_[parents_first[i]];
-    if (!node.is_leaf()) parents_first.insert(parents_first.end(), {node.left, node.right});
-  }
-  for (const NodeId v : std::views::reverse(parents_first)) {
+  const std::vector<NodeId> order = parents_first(nodes());
+  for (const NodeId v : std::views::reverse(order)) {
     Node& node = nodes_[v];
     if (!node.is_leaf()) node.height = 1 + std::max(nodes_[node.left].height, nodes_[node.right].height);
   }

@@ -17,11 +17,7 @@ void MemoryTree::save(ArrayWriter& out, bool for_prediction) const {
   known_.save(out);
   std::ranges::copy(seen_, out.f64("label.seen", seen_.size()).begin());
   out.f64("seen", 1)[0] = all_seen_;
-  save_routes(out, nodes());
-  if (!for_prediction) {
-    auto curvatures = out.f64("node.curvature", nodes_.size());
-    std::ranges::transform(nodes_, curvatures.begin(), [](const Node& node) { return node.side.curvature(); });
-  }
+  save_routes(out, nodes(), for_prediction);
   auto sizes = out.u32("node.entries", nodes_.size());
   std::ranges::transform(nodes_, sizes.begin(),
                          [](const Node& node) { return static_cast<std::uint32_t>(node.entries.size()); });

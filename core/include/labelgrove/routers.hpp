@@ -225,9 +225,9 @@ Route explain_route(const Tree& tree, const Features& x) {
 
 // --- files: docs/format.md documents every array ---------------------------------------------------------------------
 
-// Saves the children and slopes of all nodes.
+// Saves the children and slopes of all nodes, and unless `for_prediction` the curvatures that go with the slopes.
 template <typename Node>
-void save_routes(ArrayWriter& out, std::span<const Node> nodes) {
+void save_routes(ArrayWriter& out, std::span<const Node> nodes, bool for_prediction) {
   auto left = out.u32("node.left", nodes.size());
   auto right = out.u32("node.right", nodes.size());
   auto slopes = out.f64("node.slope", nodes.size());
@@ -236,10 +236,25 @@ void save_routes(ArrayWriter& out, std::span<const Node> nodes) {
     right[v] = nodes[v].right;
     slopes[v] = nodes[v].side.slope();
   }
+  if (for_prediction) return;
+  std::ranges::transform(nodes, out.f64("node.curvature", nodes.size()).begin(),
+                         [](const Node& node) { return node.side.curvature(); });
 }
 
-// Loads what save_routes() saved, and unless `for_prediction` the curvatures that go with the slopes. Throws
-// std::invalid_argument unless the nodes form a binary tree with the first one as its root.
+// The nodes at and below the first one, parents first.
+template <typename Node>
+std::vector<NodeId> parents_first(std::span<const Node> nodes) {
+  std::vector<NodeId> found{0};
+  found.reserve(nodes.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const Node& node = nodes[found[i]];
+    if (!node.is_leaf()) found.insert(found.end(), {node.left, node.right});
+  }
+  return found;
+}
+
+// Loads what save_routes() saved. Throws std::invalid_argument unless the nodes form a binary tree with the first one as
+// its root.
 template <typename Node>
 std::vector<Node> saved_routes(const ArrayReader& saved, bool for_prediction) {
   const auto left = saved.u32("node.left");
@@ -266,12 +281,7 @@ std::vector<Node> saved_routes(const ArrayReader& saved, bool for_prediction) {
     }
   }
   finish_all(slopes, curvatures);
-  std::vector<NodeId> found{0};
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    const Node& node = nodes[found[i]];
-    if (!node.is_leaf()) found.insert(found.end(), {node.left, node.right});
-  }
-  require(found.size() == nodes.size(), "a node is not below the root");
+  require(parents_first(std::span<const Node>(nodes)).size() == nodes.size(), "a node is not below the root");
   return nodes;
 }
 
