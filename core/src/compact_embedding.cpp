@@ -20,7 +20,6 @@ VectorPacker::VectorPacker(ArrayWriter& out, const std::string& name, std::size_
       next_scale_(out.f32(name + ".scale", type == WeightType::int8 ? n : 0).data()) {}
 
 void VectorPacker::append(std::span<const float> vector) {
-  constexpr float kMostInt8 = 127.0F;
   float inverse = 0.0F;
   if (type_ == WeightType::int8) {
     const float most = std::abs(*std::ranges::max_element(vector, {}, [](float x) { return std::abs(x); }));
@@ -30,10 +29,7 @@ void VectorPacker::append(std::span<const float> vector) {
   std::fill_n(next_, stride_, std::uint8_t{0});
   const std::size_t size = value_bytes(type_);
   for (std::size_t k = 0; k < vector.size(); ++k) {
-    const float rounded = std::clamp(std::nearbyint(vector[k] * inverse), -kMostInt8, kMostInt8);
-    const std::uint32_t bits = type_ == WeightType::float32   ? std::bit_cast<std::uint32_t>(vector[k])
-                               : type_ == WeightType::float16 ? to_half(vector[k])
-                                                              : static_cast<std::uint8_t>(static_cast<int>(rounded));
+    const std::uint32_t bits = stored_bits(vector[k], type_, inverse);
     std::memcpy(next_ + k * size, &bits, size);
   }
   next_ += stride_;

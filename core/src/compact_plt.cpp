@@ -181,7 +181,7 @@ CompactPlt::CompactPlt(bool normalize, const ArrayReader& saved) : normalize_(no
                   scales.all().size_bytes() + rows.all().size_bytes();
   calibration_ = read_calibration(saved);
   require(all_finite(link_scales.all()) && all_within(biases.all(), kLargestWeight) &&
-              all_within(scales.all(), kLargestWeight / 127.0F),  // int8 holds -127 to 127
+              all_within(scales.all(), kLargestWeight / kMostInt8),
           "arrays 'block.scale', 'weights.bias' and 'weights.scale' must hold finite numbers within range");
   Reading reading(saved);
   const auto block = [&](std::uint32_t columns, const std::string& where) {

@@ -13,7 +13,6 @@ namespace {
 
 // Unless features were chosen to collide, fewer than one table in a thousand fails.
 constexpr std::uint32_t kMostMultipliers = 16;
-constexpr float kMostInt8 = 127.0F;
 
 // Converts weights to their stored form.
 class Encoder {
@@ -49,18 +48,8 @@ class Encoder {
   // 0 for a weight that is not stored.
   std::uint32_t bits_of(float w, std::uint32_t c) const {
     if (w == 0.0F || std::abs(block_.scale * w) < how_.threshold) return 0;
-    switch (how_.type) {
-      case WeightType::float32:
-        return std::bit_cast<std::uint32_t>(w);
-      case WeightType::float16: {
-        const std::uint16_t half = to_half(w);
-        return (half & 0x7FFF) == 0 ? 0 : half;
-      }
-      default: {
-        const float rounded = std::nearbyint(std::clamp(w * inverse_[c], -kMostInt8, kMostInt8));
-        return std::isfinite(w) ? static_cast<std::uint8_t>(static_cast<std::int8_t>(rounded)) : 0U;
-      }
-    }
+    const std::uint32_t bits = stored_bits(w, how_.type, inverse_[c]);
+    return how_.type == WeightType::float16 && (bits & 0x7FFF) == 0 ? 0 : bits;
   }
 
   const SparseBlock& block_;
@@ -270,6 +259,13 @@ std::uint16_t to_half(float value) {
   if (rounded < 0x1p-14F) return static_cast<std::uint16_t>(sign | static_cast<std::uint16_t>(rounded * 0x1p24F));
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(std::min(rounded, kLargest));
   return static_cast<std::uint16_t>(sign | static_cast<std::uint16_t>((bits >> 13) - ((127 - 15) << 10)));
+}
+
+std::uint32_t stored_bits(float number, WeightType type, float factor) {
+  if (type == WeightType::float32) return std::bit_cast<std::uint32_t>(number);
+  if (type == WeightType::float16) return to_half(number);
+  const float rounded = std::nearbyint(std::clamp(number * factor, -kMostInt8, kMostInt8));
+  return std::isfinite(number) ? static_cast<std::uint8_t>(static_cast<std::int8_t>(rounded)) : 0U;
 }
 
 }  // namespace labelgrove

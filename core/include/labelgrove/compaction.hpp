@@ -56,4 +56,9 @@ std::uint64_t compacted_bytes(const SparseBlock& block, const Compaction& how);
 // 0.
 std::uint16_t to_half(float value);
 
+inline constexpr float kMostInt8 = 127.0F;
+// A number as it is stored: of this type, and if that is int8, multiplied by `factor` and rounded, NaN and infinities
+// to 0.
+std::uint32_t stored_bits(float number, WeightType type, float factor);
+
 }  // namespace labelgrove
