@@ -220,10 +220,7 @@ CompactPlt::CompactPlt(bool normalize, const ArrayReader& saved) : normalize_(no
       const auto columns = static_cast<std::uint32_t>(tree[v].children.size());
       if (columns > 0) blocks[v] = block(columns, "tree " + std::to_string(t) + ", node " + std::to_string(v));
     }
-    for (LabelId label = 0; label < counters[0] && t > 0; ++label) {
-      require((tree.leaf_of(label) == kNone) == (this->tree().leaf_of(label) == kNone),
-              "tree " + std::to_string(t) + " has different labels from tree 0");
-    }
+    require(t == 0 || tree.has_labels_of(this->tree()), "tree ", t, " has different labels from tree 0");
     trees_.emplace_back(std::move(tree), std::move(blocks));
   }
   finish_all(parents, labels, silent, links, link_scales, features, pairs, multipliers, row_bytes, index, offsets,

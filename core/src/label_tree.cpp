@@ -161,6 +161,13 @@ void LabelTree::give_label(NodeId leaf, LabelId label) {
   add_along_path(leaf, 0, 1);
 }
 
+bool LabelTree::has_labels_of(const LabelTree& other) const {
+  for (LabelId label = 0; label < std::max(label_count(), other.label_count()); ++label) {
+    if ((leaf_of(label) == kNone) != (other.leaf_of(label) == kNone)) return false;
+  }
+  return true;
+}
+
 std::vector<LabelId> LabelTree::removable(std::span<const LabelId> labels) const {
   std::vector<LabelId> sorted(labels.begin(), labels.end());
   std::ranges::sort(sorted);

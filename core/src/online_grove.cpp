@@ -116,11 +116,9 @@ OnlineGrove::OnlineGrove(const OnlineGroveOptions& options, const ArrayReader& s
     require(saved_labels(own) == labels, differs);
     const OnlinePlt& tree =
         trees_.emplace_back(options_of(options, t, batch_.get()), own, borrow, check_only, tree_of_batch(t));
-    bool same = tree.examples_seen() == examples_seen() && same_counts(thresholds(), tree.thresholds());
-    for (LabelId label = 0; label < tree.tree().label_count() && same; ++label) {
-      same = (tree.tree().leaf_of(label) == kNone) == (this->tree().leaf_of(label) == kNone);
-    }
-    require(same, differs);
+    require(tree.examples_seen() == examples_seen() && same_counts(thresholds(), tree.thresholds()) &&
+                tree.tree().has_labels_of(this->tree()),
+            differs);
   }
 }
 

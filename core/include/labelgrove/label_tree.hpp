@@ -103,6 +103,8 @@ class LabelTree {
   void give_label(NodeId leaf, LabelId label);
   // Silences the label's leaf. REQUIRES: it has one.
   void remove_label(LabelId label);
+  // Whether the same labels have leaves in both trees.
+  bool has_labels_of(const LabelTree& other) const;
   // Returns the labels in ascending order. Throws std::invalid_argument if one has no leaf or is given twice.
   std::vector<LabelId> removable(std::span<const LabelId> labels) const;
 
