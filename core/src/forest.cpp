@@ -131,16 +131,8 @@ float ForestFinder::mixed(std::size_t i, LabelId label, float share) const {
 void ForestFinder::top_k(std::size_t i, std::size_t k, std::vector<Scored>& found) {
   found.clear();
   if (k == 0) return;
-  score(i, [&](LabelId label, float value) {  // found is a heap, worst first
-    const Scored one{label, value};
-    if (scope_.open(label) && (found.size() < k || better(one, found.front()))) {
-      if (found.size() == k) {
-        std::ranges::pop_heap(found, better);
-        found.pop_back();
-      }
-      found.push_back(one);
-      std::ranges::push_heap(found, better);
-    }
+  score(i, [&](LabelId label, float value) {
+    if (scope_.open(label)) keep_best(found, k, {label, value});
     return found.size() < k ? 0.0F : found.front().probability;
   });
   std::ranges::sort_heap(found, better);

@@ -101,14 +101,8 @@ void Search::take(const Inner& child) {
 }
 
 void Search::keep(const Scored& leaf) {
-  if (query_.kind != Query::Kind::above_threshold && found_.size() == query_.k) {
-    if (!better(leaf, found_.front())) return;
-    std::pop_heap(found_.begin(), found_.end(), better);
-    found_.pop_back();
-  }
-  found_.push_back(leaf);
-  least_.add(leaf.probability);
-  if (query_.kind != Query::Kind::above_threshold) std::push_heap(found_.begin(), found_.end(), better);
+  if (query_.kind == Query::Kind::above_threshold) found_.push_back(leaf);
+  else if (keep_best(found_, query_.k, leaf)) least_.add(leaf.probability);
 }
 
 Opening Search::open(const Inner& inner) {
