@@ -1,6 +1,5 @@
 // Saving and loading: docs/format.md documents every array.
 #include <algorithm>
-#include <functional>
 #include <string>
 
 #include "labelgrove/archive_check.hpp"
@@ -179,9 +178,8 @@ Forest::Forest(const ForestOptions& options, const ArrayReader& saved, bool borr
       const auto block_features = features.take(block_sizes.one());
       const auto block_weights = weights.take((block_features.size() + std::uint64_t{1}) * options_.hyperplanes());
       require(all_finite(block_weights), where, "a weight is not a finite number");
-      require(std::ranges::adjacent_find(block_features, std::greater_equal<>()) == block_features.end(), where,
-              "the features of a node do not increase");
-      require(block_features.empty() || block_features.back() < kNone / 2, where, "a feature id is out of range");
+      require(increases_below(block_features, kNone / 2), where,
+              "the features of a node do not increase, or are out of range");
       node.planes.emplace(options_.hyperplanes(), block_features, block_weights, borrow || check_only);
       reading.went_over(block_features.size_bytes() + block_weights.size_bytes());
     }
