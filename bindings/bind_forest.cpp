@@ -7,7 +7,6 @@
 #include "held.hpp"
 #include "labelgrove/forest.hpp"
 #include "labelgrove/forest_explain.hpp"
-#include "labelgrove/parallel.hpp"
 #include "model_archive.hpp"
 #include "predictions.hpp"
 #include "register.hpp"
@@ -93,23 +92,16 @@ constexpr std::size_t kBatch = 4096;
 template <typename Find, typename Take>
 void find_in_batches(const Model& model, const Rows& rows, const LabelScope& scope, unsigned threads, Find&& find,
                      Take&& take) {
-  const std::size_t n = rows.size();
-  const std::size_t size = std::clamp(n / std::max(threads, 1U), std::size_t{1}, kBatch);
-  parallel_for((n + size - 1) / size, threads, [&](std::size_t task) {
-    const std::size_t begin = task * size;
-    const std::size_t end = std::min(n, begin + size);
-    std::vector<TakenRow> taken(end - begin);
-    std::vector<Features> batch;
-    for (std::size_t row = begin; row < end; ++row)
-      batch.push_back(rows.as_learnt(row, model.engine.options().normalize, taken[row - begin]));
-    ForestFinder finder(model.engine, scope);
+  const auto make = [&] { return ForestFinder(model.engine, scope); };
+  const auto body = [&](ForestFinder& finder, std::size_t begin, std::span<const Features> batch) {
     finder.start(batch);
     std::vector<Scored> found;
     for (std::size_t i = 0; i < batch.size(); ++i) {
       find(finder, i, found);
       take(begin + i, finder.stats(i), found);
     }
-  });
+  };
+  for_each_batch(rows, model.engine.options().normalize, kBatch, threads, make, body);
 }
 
 nb::tuple top_k(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,

@@ -21,12 +21,24 @@ inline constexpr std::size_t kRowsPerTask = 32;
 // Runs body(worker, row, x) for all rows, with x scaled to unit length if `normalize`; each thread makes a worker.
 template <typename Make, typename Body>
 void for_each_row(const Rows& rows, bool normalize, unsigned threads, Make&& make, Body&& body) {
-  const std::size_t tasks = (rows.size() + kRowsPerTask - 1) / kRowsPerTask;
-  parallel_for(tasks, threads, make, [&](auto& worker, std::size_t task) {
+  const auto run = [&](auto& worker, std::size_t begin, std::size_t end) {
     TakenRow taken;
-    for (std::size_t row = task * kRowsPerTask; row < std::min(rows.size(), (task + 1) * kRowsPerTask); ++row) {
-      body(worker, row, rows.as_learnt(row, normalize, taken));
+    for (std::size_t row = begin; row < end; ++row) body(worker, row, rows.as_learnt(row, normalize, taken));
+  };
+  parallel_for_runs(rows.size(), kRowsPerTask, threads, make, run);
+}
+
+// The same with body(worker, begin, batch) for batches of rows, as large as the threads and `most` allow.
+template <typename Make, typename Body>
+void for_each_batch(const Rows& rows, bool normalize, std::size_t most, unsigned threads, Make&& make, Body&& body) {
+  const std::size_t size = std::clamp<std::size_t>(rows.size() / std::max(threads, 1U), 1, most);
+  parallel_for_runs(rows.size(), size, threads, make, [&](auto& worker, std::size_t begin, std::size_t end) {
+    std::vector<TakenRow> taken(end - begin);
+    std::vector<Features> batch;
+    for (std::size_t row = begin; row < end; ++row) {
+      batch.push_back(rows.as_learnt(row, normalize, taken[row - begin]));
     }
+    body(worker, begin, batch);
   });
 }
 

@@ -1,6 +1,5 @@
 #include "labelgrove/label_vectors.hpp"
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <stdexcept>
@@ -74,9 +73,8 @@ std::vector<std::size_t> runs_of(std::span<const std::int64_t> ends) {
 SparseRows label_vectors(const RowView& rows, std::uint32_t dimension, std::span<const std::int64_t> ends,
                          std::span<const std::uint32_t> examples, unsigned threads) {
   std::vector<double> scales(rows.size());
-  parallel_for((rows.size() + kRowsPerTask - 1) / kRowsPerTask, threads, [&](std::size_t task) {
-    const std::size_t end = std::min(rows.size(), (task + 1) * kRowsPerTask);
-    for (std::size_t row = task * kRowsPerTask; row < end; ++row) scales[row] = unit_scale(rows[row]);
+  parallel_for_runs(rows.size(), kRowsPerTask, threads, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t row = begin; row < end; ++row) scales[row] = unit_scale(rows[row]);
   });
 
   const std::vector<std::size_t> runs = runs_of(ends);

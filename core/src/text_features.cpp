@@ -428,9 +428,7 @@ template <typename MomentOf, typename DocumentsOf>
 void TextFeatures::weigh(SparseRows& rows, unsigned threads, MomentOf&& moment_of, DocumentsOf&& documents_of) const {
   const std::size_t n = rows.indptr.size() - 1;
   std::vector<std::size_t> left(n);
-  parallel_for((n + kBlock - 1) / kBlock, threads, [&](std::size_t block) {
-    const std::size_t first = block * kBlock;
-    const std::size_t last = std::min(first + kBlock, n);
+  parallel_for_runs(n, kBlock, threads, [&](std::size_t first, std::size_t last) {
     const auto at = [&](std::size_t row) { return static_cast<std::size_t>(rows.indptr[row]); };
     for (std::size_t row = first; row < last; ++row) {
       const Moment moment = moment_of(row);

@@ -12,6 +12,23 @@
 namespace labelgrove::testing {
 namespace {
 
+TEST("parallel: runs cover all numbers once, and only the last may be shorter") {
+  for (const unsigned threads : {1U, 3U}) {
+    std::vector<int> calls(10);
+    const auto make = [] { return std::size_t{0}; };
+    parallel_for_runs(calls.size(), 4, threads, make, [&](std::size_t&, std::size_t begin, std::size_t end) {
+      CHECK(begin % 4 == 0 && (end == begin + 4 || end == calls.size()));
+      for (std::size_t i = begin; i < end; ++i) ++calls[i];
+    });
+    parallel_for_runs(calls.size(), 3, threads, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) ++calls[i];
+    });
+    CHECK(std::ranges::count(calls, 2) == 10);
+    parallel_for_runs(0, 4, threads, [&](std::size_t, std::size_t) { ++calls[0]; });
+    CHECK_EQ(calls[0], 2);
+  }
+}
+
 TEST("parallel: every task runs once, whatever the number of threads") {
   for (const unsigned threads : {0U, 1U, 2U, 3U, 8U, 64U}) {
     for (const std::size_t count : {0U, 1U, 2U, 7U, 1000U}) {

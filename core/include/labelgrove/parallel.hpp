@@ -149,4 +149,18 @@ void parallel_for(std::size_t count, unsigned threads, Make&& make, Task&& task)
   });
 }
 
+// Divides [0, count) into runs of `size`, the last one perhaps shorter, and calls task(begin, end) for each.
+template <typename Task>
+void parallel_for_runs(std::size_t count, std::size_t size, unsigned threads, Task&& task) {
+  parallel_for((count + size - 1) / size, threads,
+               [&](std::size_t run) { task(run * size, std::min(count, (run + 1) * size)); });
+}
+
+// The same with task(worker, begin, end).
+template <typename Make, typename Task>
+void parallel_for_runs(std::size_t count, std::size_t size, unsigned threads, Make&& make, Task&& task) {
+  parallel_for((count + size - 1) / size, threads, make,
+               [&](auto& worker, std::size_t run) { task(worker, run * size, std::min(count, (run + 1) * size)); });
+}
+
 }  // namespace labelgrove
