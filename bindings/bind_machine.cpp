@@ -43,7 +43,7 @@ void register_machine(nb::module_& module) {
       "available_kernels",
       [] {
         nb::list names;
-        for (const char* name : available_kernels()) names.append(name);
+        for (const KernelVariant& variant : available_kernels()) names.append(variant.kernels->name);
         return names;
       },
       "The variants that run on this processor, best last.");

@@ -27,18 +27,8 @@ extern const HalfKernels half_kernels_avx512;
 extern const VectorKernels vector_kernels_avx512;
 #endif
 
-namespace {
-
-struct Variant {
-  const Kernels* kernels;
-  const CompactKernels* compact_kernels;
-  const HalfKernels* half_kernels;
-  const VectorKernels* vector_kernels;
-};
-
-// The variants that run here, best last.
-std::vector<Variant> available() {
-  std::vector<Variant> found{
+std::vector<KernelVariant> available_kernels() {
+  std::vector<KernelVariant> found{
       {&kernels_baseline, &compact_kernels_baseline, &half_kernels_baseline, &vector_kernels_baseline}};
 #if defined(LABELGROVE_HAVE_AVX2)
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt")) {
@@ -54,13 +44,15 @@ std::vector<Variant> available() {
   return found;
 }
 
-Variant choose() {
-  const std::vector<Variant> found = available();
+namespace {
+
+KernelVariant choose() {
+  const std::vector<KernelVariant> found = available_kernels();
   const char* value = std::getenv("LABELGROVE_KERNELS");
   const std::string_view wanted = value == nullptr ? "" : value;
   if (wanted.empty()) return found.back();
   std::string names;
-  for (const Variant& variant : found) {
+  for (const KernelVariant& variant : found) {
     if (wanted == variant.kernels->name) return variant;
     names += (names.empty() ? "" : ", ") + std::string(variant.kernels->name);
   }
@@ -68,8 +60,8 @@ Variant choose() {
                            "'; expected a variant that this processor can run: " + names);
 }
 
-const Variant& chosen() {
-  static const Variant variant = choose();
+const KernelVariant& chosen() {
+  static const KernelVariant variant = choose();
   return variant;
 }
 
@@ -79,11 +71,5 @@ const Kernels& kernels() { return *chosen().kernels; }
 const CompactKernels& compact_kernels() { return *chosen().compact_kernels; }
 const HalfKernels& half_kernels() { return *chosen().half_kernels; }
 const VectorKernels& vector_kernels() { return *chosen().vector_kernels; }
-
-std::vector<const char*> available_kernels() {
-  std::vector<const char*> names;
-  for (const Variant& variant : available()) names.push_back(variant.kernels->name);
-  return names;
-}
 
 }  // namespace labelgrove

@@ -8,32 +8,15 @@
 #include "labelgrove/variance.hpp"
 #include "support.hpp"
 
-namespace labelgrove {
-extern const HalfKernels half_kernels_baseline;
-#if defined(LABELGROVE_HAVE_AVX2)
-extern const HalfKernels half_kernels_avx2;
-#endif
-#if defined(LABELGROVE_HAVE_AVX512)
-extern const HalfKernels half_kernels_avx512;
-#endif
-}  // namespace labelgrove
-
 namespace labelgrove::testing {
 namespace {
 
 constexpr std::size_t kMostColumns = 140;  // all tile widths and remainders
 constexpr float kUntouched = 12345.0F;
 
-// All variants that were compiled and run on this machine.
 std::vector<const HalfKernels*> variants() {
-  std::vector<const HalfKernels*> all{&half_kernels_baseline};
-  [[maybe_unused]] const std::size_t runnable = available_kernels().size();
-#if defined(LABELGROVE_HAVE_AVX2)
-  if (runnable > 1) all.push_back(&half_kernels_avx2);
-#endif
-#if defined(LABELGROVE_HAVE_AVX512)
-  if (runnable > 2) all.push_back(&half_kernels_avx512);
-#endif
+  std::vector<const HalfKernels*> all;
+  for (const KernelVariant& variant : available_kernels()) all.push_back(variant.half_kernels);
   return all;
 }
 

@@ -8,34 +8,15 @@
 #include "labelgrove/kernels.hpp"
 #include "support.hpp"
 
-namespace labelgrove {
-extern const Kernels kernels_baseline;
-#if defined(LABELGROVE_HAVE_AVX2)
-extern const Kernels kernels_avx2;
-#endif
-#if defined(LABELGROVE_HAVE_AVX512)
-extern const Kernels kernels_avx512;
-#endif
-}  // namespace labelgrove
-
 namespace labelgrove::testing {
 namespace {
 
 constexpr std::size_t kMostColumns = 140;  // all tile widths and remainders
 constexpr float kUntouched = 12345.0F;
 
-// All variants that were compiled and run on this machine.
 std::vector<const Kernels*> variants() {
-  std::vector<const Kernels*> all{&kernels_baseline};
-#if defined(LABELGROVE_HAVE_AVX2)
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt")) all.push_back(&kernels_avx2);
-#endif
-#if defined(LABELGROVE_HAVE_AVX512)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512bw")) {
-    all.push_back(&kernels_avx512);
-  }
-#endif
+  std::vector<const Kernels*> all;
+  for (const KernelVariant& variant : available_kernels()) all.push_back(variant.kernels);
   return all;
 }
 
@@ -238,7 +219,7 @@ std::vector<float> everything(const Kernels& kernel, std::size_t columns) {
 TEST("kernels: every variant gives the same bits, at every width") {
   for (const Kernels* kernel : variants()) {
     for (std::size_t columns = 0; columns <= kMostColumns; ++columns)
-      CHECK(same_bits(everything(*kernel, columns), everything(kernels_baseline, columns)));
+      CHECK(same_bits(everything(*kernel, columns), everything(*variants().front(), columns)));
   }
 }
 

@@ -60,10 +60,21 @@ struct Kernels {
   void (*exponential)(const float* in, std::size_t n, float* out);
 };
 
+struct CompactKernels;
+struct HalfKernels;
+struct VectorKernels;
+// All kernels as compiled for one instruction set.
+struct KernelVariant {
+  const Kernels* kernels;
+  const CompactKernels* compact_kernels;
+  const HalfKernels* half_kernels;
+  const VectorKernels* vector_kernels;
+};
+// The variants that run here, best last.
+std::vector<KernelVariant> available_kernels();
+
 // The best variant for this processor, or the one named by the environment variable LABELGROVE_KERNELS. Chosen by the
 // first call, which throws std::runtime_error if the variable names no variant that runs here.
 const Kernels& kernels();
-// The variants that run here, best last.
-std::vector<const char*> available_kernels();
 
 }  // namespace labelgrove
