@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "labelgrove/forest_tree.hpp"
 #include "labelgrove/online_plt.hpp"
 #include "labelgrove/training_set.hpp"
 #include "memory_archive.hpp"
@@ -65,7 +66,15 @@ inline void learn(OnlinePlt& model, const Stream& stream) { learn(model, stream,
 inline TrainingSet training_set(const Stream& stream) {
   TrainingSet data;
   data.size = stream.size();
-  data.example = [&stream](std::size_t i) { return LabelledExample{stream.x[i].view(), stream.labels[i]}; };
+  data.example = [&stream](std::size_t i) { return stream[i]; };
+  return data;
+}
+// The same for a forest; all labels are below `labels`.
+inline ForestExamples forest_examples(const Stream& stream, LabelId labels) {
+  ForestExamples data;
+  data.size = stream.size();
+  data.example = [&stream](std::size_t i) { return stream[i]; };
+  data.label_count = labels;
   return data;
 }
 

@@ -115,12 +115,8 @@ std::uint64_t forest(const decltype(ForestOptions::growth)& growth) {
   options.trees = 2;
   options.max_nodes = 100;
   options.seed = 5;
-  ForestExamples examples;
-  examples.size = stream().size();
-  examples.example = [](std::size_t i) { return LabelledExample{stream().x[i].view(), stream().labels[i]}; };
-  examples.label_count = kLabels;
   Forest grown(options);
-  grown.grow(examples, 1);
+  grown.grow(forest_examples(stream(), kLabels), 1);
   return saved(grown).fingerprint();
 }
 
@@ -131,7 +127,7 @@ std::uint64_t embedding(bool softmax) {
   options.softmax = softmax;
   options.replay = 1;
   EmbeddingPlt model(options, clustered(0.0));
-  const auto example = [](std::size_t i) { return LabelledExample{stream().x[i].view(), stream().labels[i]}; };
+  const auto example = [](std::size_t i) { return stream()[i]; };
   Progress progress;
   model.fit(example, 1000, 2, 1, progress);
   model.learn(example, 1000, stream().size());

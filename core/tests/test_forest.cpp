@@ -1,36 +1,23 @@
-#include <cmath>
 #include <string>
 #include <vector>
 
 #include "harness.hpp"
 #include "labelgrove/forest.hpp"
-#include "memory_archive.hpp"
-#include "support.hpp"
+#include "stream.hpp"
 
 namespace labelgrove::testing {
 namespace {
 
-struct Data {
-  std::vector<Example> x;
-  std::vector<std::vector<LabelId>> labels;
+constexpr LabelId kLabels = 9;
 
-  ForestExamples view() const {
-    ForestExamples examples;
-    examples.size = x.size();
-    examples.example = [this](std::size_t i) { return LabelledExample{x[i].view(), labels[i]}; };
-    examples.label_count = 9;
-    return examples;
-  }
-};
-
-Data some_data(std::uint64_t seed, std::size_t n) {
+Stream some_data(std::uint64_t seed, std::size_t n) {
   Random random(seed);
-  Data data;
+  Stream data;
   for (std::size_t i = 0; i < n; ++i) {
     data.x.push_back(random_example(random, 30, 0.3));
     std::vector<LabelId> labels;
     for (const FeatureId id : data.x.back().ids) {
-      if (id < 9 && random.chance(0.7)) labels.push_back(id);
+      if (id < kLabels && random.chance(0.7)) labels.push_back(id);
     }
     data.labels.push_back(labels);
   }
@@ -65,7 +52,7 @@ ForestOptions fastxml_options(std::uint32_t trees) {
   return options;
 }
 
-std::vector<std::vector<Scored>> answers(const Forest& forest, const Data& data) {
+std::vector<std::vector<Scored>> answers(const Forest& forest, const Stream& data) {
   std::vector<Features> batch;
   for (const Example& example : data.x) batch.push_back(example.view());
   const LabelScope scope(forest.known());
@@ -85,15 +72,15 @@ bool same(const std::vector<std::vector<Scored>>& a, const std::vector<std::vect
 }
 
 TEST("forest: the same bytes for any number of threads, trees and nodes in parallel") {
-  const Data data = some_data(1, 200);
+  const Stream data = some_data(1, 200);
   for (const std::uint32_t trees : {1U, 3U}) {
     for (const ForestOptions& options : {small_options(3, LearnerKind::adagrad, trees), fastxml_options(trees)}) {
       Forest alone(options);
-      alone.grow(data.view(), 1);
+      alone.grow(forest_examples(data, kLabels), 1);
       CHECK(alone.trees()[0].nodes.size() > 20);
       for (const unsigned threads : {2U, 4U, 7U}) {
         Forest together(options);
-        together.grow(data.view(), threads);
+        together.grow(forest_examples(data, kLabels), threads);
         CHECK(saved(together) == saved(alone));
       }
     }
@@ -101,15 +88,15 @@ TEST("forest: the same bytes for any number of threads, trees and nodes in paral
 }
 
 TEST("forest: predicts the same after loading, whole or for prediction") {
-  const Data data = some_data(2, 120);
-  const Data others = some_data(3, 40);
+  const Stream data = some_data(2, 120);
+  const Stream others = some_data(3, 40);
   std::vector<ForestOptions> ways{fastxml_options(2)};
   for (const LearnerKind learner : {LearnerKind::adagrad, LearnerKind::sgd, LearnerKind::nag}) {
     for (const std::uint32_t arity : {2U, 5U}) ways.push_back(small_options(arity, learner, 2));
   }
   for (const ForestOptions& options : ways) {
     Forest forest(options);
-    forest.grow(data.view(), 1);
+    forest.grow(forest_examples(data, kLabels), 1);
     forest.known().remove(std::vector<LabelId>{3});
     const MemoryArchive whole = saved(forest);
     const MemoryArchive short_one = saved(forest, true);
@@ -125,7 +112,7 @@ TEST("forest: predicts the same after loading, whole or for prediction") {
 
 // Every split sends one example to fewer children than the others. It is therefore kept, although it separates nothing.
 TEST("forest: no tree grows deeper than the limit, and trees of that depth can be searched") {
-  Data data;
+  Stream data;
   Random random(0);
   for (LabelId i = 0; i < 9; ++i) {
     data.x.push_back({{0, 1}, {random.between(0.0F, 1.0F), random.between(0.0F, 1.0F)}});
@@ -149,7 +136,7 @@ TEST("forest: no tree grows deeper than the limit, and trees of that depth can b
   for (std::uint64_t seed = 0; seed < 40 && deepest < kMostDepth; ++seed) {
     options.seed = seed;
     Forest forest(options);
-    forest.grow(data.view(), 1);
+    forest.grow(forest_examples(data, kLabels), 1);
     for (const ForestTree::Node& node : forest.trees()[0].nodes) deepest = std::max(deepest, node.depth);
     CHECK(deepest <= kMostDepth);
     CHECK_EQ(answers(forest, data).size(), data.x.size());
@@ -158,11 +145,11 @@ TEST("forest: no tree grows deeper than the limit, and trees of that depth can b
 }
 
 TEST("forest: loads what it saved if trained without any label") {
-  Data data = some_data(7, 20);
+  Stream data = some_data(7, 20);
   for (auto& labels : data.labels) labels.clear();
   ForestOptions options = small_options(5, LearnerKind::adagrad, 2);
   Forest forest(options);
-  ForestExamples examples = data.view();
+  ForestExamples examples = forest_examples(data, kLabels);
   examples.label_count = 0;
   forest.grow(examples, 1);
   const Forest loaded(options, saved(forest), false);
@@ -170,13 +157,13 @@ TEST("forest: loads what it saved if trained without any label") {
 }
 
 TEST("forest: predictions do not depend on the batch") {
-  const Data data = some_data(4, 200);
+  const Stream data = some_data(4, 200);
   for (const ForestOptions& options : {small_options(3, LearnerKind::adagrad, 3), fastxml_options(3)}) {
     Forest forest(options);
-    forest.grow(data.view(), 1);
+    forest.grow(forest_examples(data, kLabels), 1);
     const auto together = answers(forest, data);
     for (std::size_t i = 0; i < 50; ++i) {
-      Data one;
+      Stream one;
       one.x.push_back(data.x[i]);
       CHECK(same(answers(forest, one), {together[i]}));
     }
@@ -184,23 +171,23 @@ TEST("forest: predictions do not depend on the batch") {
 }
 
 TEST("forest: features beyond the router's table are looked up one by one") {
-  Data data = some_data(5, 80);
+  Stream data = some_data(5, 80);
   for (Example& example : data.x) {
     example.ids.push_back(3'000'000);
     example.values.push_back(1.0F);
   }
   for (const ForestOptions& options : {small_options(2, LearnerKind::adagrad, 2), fastxml_options(2)}) {
     Forest forest(options);
-    forest.grow(data.view(), 1);
+    forest.grow(forest_examples(data, kLabels), 1);
     for (const auto& found : answers(forest, data)) CHECK_EQ(found.size(), 4U);
   }
 }
 
 TEST("forest: damaged arrays are refused") {
-  const Data data = some_data(6, 60);
+  const Stream data = some_data(6, 60);
   const ForestOptions options = small_options(3, LearnerKind::adagrad, 2);
   Forest forest(options);
-  forest.grow(data.view(), 1);
+  forest.grow(forest_examples(data, kLabels), 1);
   const auto refused = [&](const std::string& name, auto&& change) {
     try {
       const Forest loaded(options, changed(saved(forest), name, change), false);

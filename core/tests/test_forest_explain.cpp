@@ -2,23 +2,18 @@
 
 #include "harness.hpp"
 #include "labelgrove/forest_explain.hpp"
-#include "support.hpp"
+#include "stream.hpp"
 
 namespace labelgrove::testing {
 namespace {
 
 TEST("forest explain: steps lead from the roots to the leaves used by predictions") {
   Random random(3);
-  std::vector<Example> x;
-  std::vector<std::vector<LabelId>> labels;
+  Stream stream;
   for (int i = 0; i < 120; ++i) {
-    x.push_back(random_example(random, 20, 0.4));
-    labels.push_back({x.back().ids.empty() ? 0 : x.back().ids[0] % 6});
+    stream.x.push_back(random_example(random, 20, 0.4));
+    stream.labels.push_back({stream.x.back().ids.empty() ? 0 : stream.x.back().ids[0] % 6});
   }
-  ForestExamples data;
-  data.size = x.size();
-  data.example = [&](std::size_t i) { return LabelledExample{x[i].view(), labels[i]}; };
-  data.label_count = 6;
   LdsmOptions ldsm;
   ldsm.objective = {1.0, 0.5};  // sends examples to several children
   ldsm.learner.kind = LearnerKind::adagrad;
@@ -31,9 +26,9 @@ TEST("forest explain: steps lead from the roots to the leaves used by prediction
   options.trees = 3;
   options.max_nodes = 40;
   Forest forest(options);
-  forest.grow(data, 1);
+  forest.grow(forest_examples(stream, 6), 1);
   std::size_t forks = 0;
-  for (const Example& example : x) {
+  for (const Example& example : stream.x) {
     const ForestRoutes routes = explain_forest(forest, example.view());
     CHECK_EQ(routes.bias.size(), routes.steps.size());
     CHECK_EQ(routes.contributions.size(), routes.steps.size() * example.ids.size());

@@ -2,7 +2,6 @@
 #include <cmath>
 #include <limits>
 #include <stdexcept>
-#include <type_traits>
 #include <variant>
 #include <vector>
 

@@ -228,7 +228,7 @@ TEST("out of memory: embeddings") {
   options.replay = 1;
   options.replay_memory = 10;
   options.learner.kind = LearnerKind::adagrad;
-  const auto example = [](std::size_t i) { return LabelledExample{stream().x[i].view(), stream().labels[i]}; };
+  const auto example = [](std::size_t i) { return stream()[i]; };
   const auto make = [&] {
     auto model = std::make_unique<EmbeddingPlt>(options, LabelTree());
     model->learn(example, 0, kFirst);
@@ -276,10 +276,7 @@ TEST("out of memory: trees that route examples") {
 }
 
 TEST("out of memory: forests") {
-  ForestExamples data;
-  data.size = kAll;
-  data.example = [](std::size_t i) { return LabelledExample{stream().x[i].view(), stream().labels[i]}; };
-  data.label_count = kLabels;
+  const ForestExamples data = forest_examples(stream(), kLabels);
   LdsmOptions growth;
   growth.epochs = 1;
   growth.learner.kind = LearnerKind::adagrad;

@@ -4,7 +4,6 @@
 #include <limits>
 #include <stdexcept>
 #include <utility>
-#include <vector>
 
 #include "harness.hpp"
 #include "labelgrove/reranking.hpp"
