@@ -15,75 +15,53 @@ from labelgrove._errors import ParameterError
 from labelgrove._features import FeatureNames
 from labelgrove._labels import LabelRegistry
 from labelgrove._names import check_savable
-from labelgrove._parameters import choice, integer, real, seed_from, thread_count
+from labelgrove._parameters import integer, real, thread_count
 from labelgrove.models._batch import BatchClassifier, fit_at_once
 from labelgrove.models._label_tree import LabelTreeClassifier
 from labelgrove.models._online import OnlineClassifier
-from labelgrove.models._plt_options import FLOATS, LARGEST_STEP, LEARNERS
+from labelgrove.models._plt_options import FLOATS, LARGEST_STEP, LEARNERS, with_rate
 from labelgrove.models.engine._archive import Format
 from labelgrove.models.engine._examples import Examples, Mask, Start
 from labelgrove.models.engine._learned import Learned
-from labelgrove.models.engine._records import Options, word_for
+from labelgrove.models.engine._records import Options, given, seed, word
 from labelgrove.models.engine._trees import TreePlan, engine_tree, engine_tree_of_ids, labels_of
 from labelgrove.trees import LabelTree
 
-_LOSSES = ("log", "softmax")
-_WORDS = ("adagrad", "sgd")
+_IS_SOFTMAX = {"log": False, "softmax": True}
 _DEFAULT_RATES = {"adagrad": 0.2, "sgd": 0.5}
 _MOST_DIMENSIONS = 10_000
 _MOST_COLUMNS = 2**31 - 1
 _LARGEST_COORDINATE = 1e6  # the core's kLargestCoordinate
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class EmbeddingOptions(Options):
     """Options of the core, with values checked."""
 
-    dimension: int
-    softmax: bool
-    learner: int
-    rate: float
-    epsilon: float
-    alpha: float
-    arity: int
+    dimension: int = given("dimension", integer, 1, _MOST_DIMENSIONS)
+    softmax: bool = word("loss", _IS_SOFTMAX)
+    learner: int = word("learner", {name: LEARNERS[name] for name in _DEFAULT_RATES})
+    rate: float = given("learning_rate", real, FLOATS[0], LARGEST_STEP)
+    epsilon: float = given("epsilon", real, *FLOATS)
+    alpha: float = given("alpha", real, 0.0, 1.0)
+    arity: int = given("arity", integer, 2)
     max_leaves: int
-    seed: int
-    replay: int = 0
-    replay_memory: int = 0
+    seed: int = seed()
+    replay: int = given("replay", integer, 0, 1000, default=0)
+    replay_memory: int = given("replay_memory", integer, 0, default=0)
 
     # Not a field: an example is a weighted mean, so its scale is irrelevant.
     normalize: ClassVar[bool] = True  # type: ignore[misc]
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> EmbeddingOptions:
-        p = parameters
-        learner = choice("learner", p["learner"], _WORDS)
-        rate = _DEFAULT_RATES[learner] if p["learning_rate"] is None else p["learning_rate"]
+        p = with_rate(parameters, _DEFAULT_RATES)
         arity = integer("arity", p["arity"], 2)
-        return cls(
-            dimension=integer("dimension", p["dimension"], 1, _MOST_DIMENSIONS),
-            softmax=choice("loss", p["loss"], _LOSSES) == "softmax",
-            learner=LEARNERS[learner],
-            rate=real("learning_rate", rate, FLOATS[0], LARGEST_STEP),
-            epsilon=real("epsilon", p["epsilon"], *FLOATS),
-            alpha=real("alpha", p["alpha"], 0.0, 1.0),
-            arity=arity,
-            max_leaves=max(integer("max_leaf_size", p["max_leaf_size"], 1), arity),
-            seed=seed_from(p["random_state"]),
-            replay=integer("replay", p["replay"], 0, 1000),
-            replay_memory=integer("replay_memory", p["replay_memory"], 0),
-        )
+        return cls._with(p, max_leaves=max(integer("max_leaf_size", p["max_leaf_size"], 1), arity))
 
     @classmethod
     def _parameters_of(cls, saved: Mapping[str, Any]) -> dict[str, Any]:
-        return {
-            **saved,
-            "loss": "softmax" if saved["softmax"] else "log",
-            "learner": word_for(saved["learner"], LEARNERS),
-            "learning_rate": saved["rate"],
-            "max_leaf_size": saved["max_leaves"],
-            "random_state": saved["seed"],
-        }
+        return {**super()._parameters_of(saved), "max_leaf_size": saved["max_leaves"]}
 
 
 class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):

@@ -2,67 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from labelgrove import _core
-from labelgrove._parameters import choice, flag, integer, real, seed_from
+from labelgrove._parameters import flag, integer, real
 from labelgrove.metrics import inverse_propensity
 from labelgrove.metrics._propensity import FEWEST_EXAMPLES
 from labelgrove.models._forest import Floats, ForestClassifier, ForestStatistics
 from labelgrove.models.engine._archive import Format
 from labelgrove.models.engine._examples import Examples
-from labelgrove.models.engine._records import Options, word_for
+from labelgrove.models.engine._records import Options, given, seed, word
 
 GAINS = {"ndcg": 0, "propensity": 1}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FastxmlOptions(Options):
     """Options of the core, with values checked."""
 
-    trees: int
-    max_leaf: int
-    cost: float
-    gain_cost: float
-    gain: int
-    bias: float
-    tolerance: float
-    max_rounds: int
-    normalize: bool
-    seed: int
-
-    @classmethod
-    def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
-        p = parameters
-        return cls(
-            trees=integer("n_estimators", p["n_estimators"], 1, 10_000),
-            max_leaf=integer("max_leaf_size", p["max_leaf_size"], 1),
-            cost=real("C", p["C"], 1e-6, 1e6),
-            gain_cost=real("C_rank", p["C_rank"], 0.0, 1e6),
-            gain=GAINS[choice("gain", p["gain"], GAINS)],
-            bias=real("bias", p["bias"], 0.0, 1e6),
-            tolerance=real("tol", p["tol"], 1e-9, 1.0),
-            max_rounds=integer("max_rounds", p["max_rounds"], 1, 1000),
-            normalize=flag("normalize", p["normalize"]),
-            seed=seed_from(p["random_state"]),
-        )
-
-    @classmethod
-    def _parameters_of(cls, saved: Mapping[str, Any]) -> dict[str, Any]:
-        return {
-            **saved,
-            "n_estimators": saved["trees"],
-            "max_leaf_size": saved["max_leaf"],
-            "C": saved["cost"],
-            "C_rank": saved["gain_cost"],
-            "gain": word_for(saved["gain"], GAINS),
-            "tol": saved["tolerance"],
-            "random_state": saved["seed"],
-        }
+    trees: int = given("n_estimators", integer, 1, 10_000)
+    max_leaf: int = given("max_leaf_size", integer, 1)
+    cost: float = given("C", real, 1e-6, 1e6)
+    gain_cost: float = given("C_rank", real, 0.0, 1e6)
+    gain: int = word("gain", GAINS)
+    bias: float = given("bias", real, 0.0, 1e6)
+    tolerance: float = given("tol", real, 1e-9, 1.0)
+    max_rounds: int = given("max_rounds", integer, 1, 1000)
+    normalize: bool = given("normalize", flag)
+    seed: int = seed()
 
 
 class FastXMLClassifier(ForestClassifier):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from labelgrove import _core
-from labelgrove._parameters import choice, flag, integer, real, seed_from
+from labelgrove._parameters import flag, integer, real
 from labelgrove.models._forest import (
     Floats,
     ForestClassifier,
@@ -17,72 +16,34 @@ from labelgrove.models._forest import (
     of_inner,
 )
 from labelgrove.models.engine._archive import Format
-from labelgrove.models.engine._records import Options, word_for, words_of
+from labelgrove.models.engine._records import Options, given, seed, word, words_of
 
 LEARNERS = words_of(_core.LearnerKind)
 del LEARNERS["arow"]  # it does not support squared loss
 SHARES = words_of(_core.LeafShare)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LdsmOptions(Options):
     """Options of the core, with values checked."""
 
-    trees: int
-    arity: int
-    max_nodes: int
-    epochs: int
-    min_examples: int
-    min_count: int
-    lambda1: float
-    lambda2: float
-    learner: int
-    rate: float
-    spread: float
-    share: int
-    tail_weight: float
-    tail_gamma: float
-    shuffle: bool
-    normalize: bool
-    seed: int
-
-    @classmethod
-    def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
-        p = parameters
-        return cls(
-            trees=integer("n_estimators", p["n_estimators"], 1, 10_000),
-            arity=integer("arity", p["arity"], 2, 8),
-            max_nodes=integer("max_nodes", p["max_nodes"], 1),
-            epochs=integer("epochs_per_node", p["epochs_per_node"], 1, 10_000),
-            min_examples=integer("min_samples_split", p["min_samples_split"], 2),
-            min_count=integer("min_feature_count", p["min_feature_count"], 1),
-            lambda1=real("lambda1", p["lambda1"], 0.0, 1e6),
-            lambda2=real("lambda2", p["lambda2"], 0.0, 1e6),
-            learner=LEARNERS[choice("learner", p["learner"], LEARNERS)],
-            rate=real("learning_rate", p["learning_rate"], 1e-30, 1e6),
-            spread=real("initial_spread", p["initial_spread"], 0.0, 1e6),
-            share=SHARES[choice("leaf_share", p["leaf_share"], SHARES)],
-            tail_weight=real("tail_weight", p["tail_weight"], 0.0, 1.0),
-            tail_gamma=real("tail_gamma", p["tail_gamma"], 0.0, 1e6),
-            shuffle=flag("shuffle", p["shuffle"]),
-            normalize=flag("normalize", p["normalize"]),
-            seed=seed_from(p["random_state"]),
-        )
-
-    @classmethod
-    def _parameters_of(cls, saved: Mapping[str, Any]) -> dict[str, Any]:
-        return {
-            **saved,
-            "n_estimators": saved["trees"],
-            "epochs_per_node": saved["epochs"],
-            "min_samples_split": saved["min_examples"],
-            "min_feature_count": saved["min_count"],
-            "learner": word_for(saved["learner"], LEARNERS),
-            "learning_rate": saved["rate"],
-            "initial_spread": saved["spread"],
-            "leaf_share": word_for(saved["share"], SHARES),
-            "random_state": saved["seed"],
-        }
+    trees: int = given("n_estimators", integer, 1, 10_000)
+    arity: int = given("arity", integer, 2, 8)
+    max_nodes: int = given("max_nodes", integer, 1)
+    epochs: int = given("epochs_per_node", integer, 1, 10_000)
+    min_examples: int = given("min_samples_split", integer, 2)
+    min_count: int = given("min_feature_count", integer, 1)
+    lambda1: float = given("lambda1", real, 0.0, 1e6)
+    lambda2: float = given("lambda2", real, 0.0, 1e6)
+    learner: int = word("learner", LEARNERS)
+    rate: float = given("learning_rate", real, 1e-30, 1e6)
+    spread: float = given("initial_spread", real, 0.0, 1e6)
+    share: int = word("leaf_share", SHARES)
+    tail_weight: float = given("tail_weight", real, 0.0, 1.0)
+    tail_gamma: float = given("tail_gamma", real, 0.0, 1e6)
+    shuffle: bool = given("shuffle", flag)
+    normalize: bool = given("normalize", flag)
+    seed: int = seed()
 
 
 class LdSMClassifier(ForestClassifier):
@@ -230,7 +191,7 @@ class LdSMClassifier(ForestClassifier):
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LdSMStatistics(ForestStatistics):
     """Statistics of all trees of an LdSM ensemble: a :class:`ForestStatistics` with more fields.
 

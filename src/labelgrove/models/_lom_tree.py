@@ -12,19 +12,19 @@ from sklearn.utils import Tags
 
 from labelgrove import _core
 from labelgrove._errors import ModelStateError
-from labelgrove._parameters import choice, flag, integer, real, seed_from
+from labelgrove._parameters import flag, integer, real, seed_from
 from labelgrove.models._online import OnlineClassifier, OnlineStart
 from labelgrove.models._plt_options import (
     FLOATS,
     LARGEST_STEP,
     LEARNERS,
-    budget_from,
-    budget_of,
+    BudgetedOptions,
+    with_rate,
 )
 from labelgrove.models.engine._archive import Format
 from labelgrove.models.engine._examples import Start
 from labelgrove.models.engine._learned import MISSING, Learned, known
-from labelgrove.models.engine._records import Options, word_for, words_of
+from labelgrove.models.engine._records import given, word, words_of
 from labelgrove.trees._structure import depths_of
 
 Floats = npt.NDArray[np.float64]
@@ -34,58 +34,33 @@ LOSSES = words_of(_core.Loss)
 
 # Default number of inner nodes for every class seen: docs/decisions/lomtree.md.
 _NODES_PER_CLASS = 4
-_DEFAULT_RATES = {"arow": 1.0, "adagrad": 0.25, "sgd": 0.25}
+_DEFAULT_RATES = {"adagrad": 0.25, "sgd": 0.25, "arow": 1.0}
 
 
-@dataclass(frozen=True)
-class LOMTreeOptions(Options):
+@dataclass(frozen=True, kw_only=True)
+class LOMTreeOptions(BudgetedOptions):
     """Options of the core, with values checked."""
 
-    learner: int
-    loss: int
-    rate: float
-    epsilon: float
-    r: float
-    max_nodes: int
+    learner: int = word("learner", LEARNERS)
+    loss: int = word("loss", LOSSES)
+    rate: float = given("learning_rate", real, FLOATS[0], LARGEST_STEP)
+    epsilon: float = given("epsilon", real, *FLOATS)
+    r: float = given("r", real, *FLOATS)
+    max_nodes: int = given("max_nodes", integer, 1, zero="auto")
     nodes_per_class: int
-    swap_resistance: int
-    leaves: int
-    normalize: bool
-    max_bytes: int = 0  # limit of the engine; 0 for none
-    sums_bytes: int = 0  # limit of the second stage's sums; 0 for none
+    swap_resistance: int = given("swap_resistance", integer, 1)
+    leaves: int = given("leaves", integer, 1)
+    normalize: bool = given("normalize", flag)
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
-        p = parameters
-        learner = choice("learner", p["learner"], LEARNERS)
-        auto = isinstance(p["max_nodes"], str) and p["max_nodes"] == "auto"
-        rate = _DEFAULT_RATES[learner] if p["learning_rate"] is None else p["learning_rate"]
+        p = with_rate(parameters, _DEFAULT_RATES)
         seed_from(p["random_state"])  # checked as in other estimators, though nothing is drawn
-        return cls(
-            learner=LEARNERS[learner],
-            loss=LOSSES[choice("loss", p["loss"], LOSSES)],
-            rate=real("learning_rate", rate, FLOATS[0], LARGEST_STEP),
-            epsilon=real("epsilon", p["epsilon"], *FLOATS),
-            r=real("r", p["r"], *FLOATS),
-            max_nodes=0 if auto else integer("max_nodes", p["max_nodes"], 1),
-            nodes_per_class=_NODES_PER_CLASS,
-            swap_resistance=integer("swap_resistance", p["swap_resistance"], 1),
-            leaves=integer("leaves", p["leaves"], 1),
-            normalize=flag("normalize", p["normalize"]),
-            **budget_from(p),
-        )
+        return cls._with(p, nodes_per_class=_NODES_PER_CLASS)
 
     @classmethod
     def _parameters_of(cls, saved: Mapping[str, Any]) -> dict[str, Any]:
-        return {
-            **saved,
-            "learner": word_for(saved["learner"], LEARNERS),
-            "loss": word_for(saved["loss"], LOSSES),
-            "learning_rate": saved["rate"],
-            "max_nodes": saved["max_nodes"] or "auto",
-            "random_state": 0,
-            **budget_of(saved),
-        }
+        return {**super()._parameters_of(saved), "random_state": 0}
 
 
 class LOMTreeClassifier(OnlineClassifier):
@@ -247,7 +222,7 @@ class LOMTreeClassifier(OnlineClassifier):
         return tags
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LOMTreeStatistics:
     """Statistics of the current LOMtree; arrays have one entry per node, the root first.
 

@@ -2,68 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 from labelgrove import _core
-from labelgrove._parameters import flag, integer, real, seed_from
+from labelgrove._parameters import flag, integer, real
 from labelgrove.models._online import OnlineClassifier, OnlineStart
-from labelgrove.models._plt_options import FLOATS, budget_from, budget_of
+from labelgrove.models._plt_options import FLOATS, BudgetedOptions
 from labelgrove.models.engine._archive import Format
 from labelgrove.models.engine._examples import Start
 from labelgrove.models.engine._learned import Learned
-from labelgrove.models.engine._records import Options
+from labelgrove.models.engine._records import given, seed
 
 _MOST = 10_000
 
 
-@dataclass(frozen=True)
-class MemoryTreeOptions(Options):
+@dataclass(frozen=True, kw_only=True)
+class MemoryTreeOptions(BudgetedOptions):
     """Options of the core, with values checked."""
 
-    alpha: float
-    leaf_multiplier: int
-    reroutes: int
-    max_examples: int
-    leaves: int
-    classifiers: bool
-    r: float
-    normalize: bool
-    seed: int
-    max_bytes: int = 0  # limit of the engine; 0 for none
-    sums_bytes: int = 0  # limit of the second stage's sums; 0 for none
+    alpha: float = given("alpha", real, 0.0, 1.0)
+    leaf_multiplier: int = given("leaf_multiplier", integer, 1, _MOST)
+    reroutes: int = given("reroutes", integer, 0, _MOST)
+    max_examples: int = given("max_examples", integer, 1, zero=None)
+    leaves: int = given("leaves", integer, 1)
+    classifiers: bool = given("classifiers", flag)
+    r: float = given("r", real, *FLOATS)
+    normalize: bool = given("normalize", flag)
+    seed: int = seed()
 
     @property
     def odds(self) -> float:
         """As `Options.odds`: with classifiers, every label has a probability of its own."""
         return 1.0 if self.classifiers else 0.0
-
-    @classmethod
-    def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
-        p = parameters
-        most = p["max_examples"]
-        return cls(
-            alpha=real("alpha", p["alpha"], 0.0, 1.0),
-            leaf_multiplier=integer("leaf_multiplier", p["leaf_multiplier"], 1, _MOST),
-            reroutes=integer("reroutes", p["reroutes"], 0, _MOST),
-            max_examples=0 if most is None else integer("max_examples", most, 1),
-            leaves=integer("leaves", p["leaves"], 1),
-            classifiers=flag("classifiers", p["classifiers"]),
-            r=real("r", p["r"], *FLOATS),
-            normalize=flag("normalize", p["normalize"]),
-            seed=seed_from(p["random_state"]),
-            **budget_from(p),
-        )
-
-    @classmethod
-    def _parameters_of(cls, saved: Mapping[str, Any]) -> dict[str, Any]:
-        return {
-            **saved,
-            "max_examples": saved["max_examples"] or None,
-            "random_state": saved["seed"],
-            **budget_of(saved),
-        }
 
 
 class MemoryTreeClassifier(OnlineClassifier):

@@ -12,10 +12,10 @@ import numpy.typing as npt
 from labelgrove import _core
 from labelgrove._errors import DataError, ParameterError, brief
 from labelgrove._labels import LabelRegistry
-from labelgrove._parameters import byte_count, choice, flag, integer, number_from, real, seed_from
+from labelgrove._parameters import byte_count, choice, flag, integer, number_from, real
 from labelgrove.metrics import inverse_propensity
 from labelgrove.metrics._propensity import FEWEST_EXAMPLES
-from labelgrove.models.engine._records import Options, word_for, words_of
+from labelgrove.models.engine._records import Options, given, seed, word, word_for, words_of
 from labelgrove.tuning._second_stage import SecondStage
 
 LEARNERS = words_of(_core.LearnerKind)
@@ -59,8 +59,8 @@ def with_preset(parameters: Mapping[str, Any]) -> dict[str, Any]:
         p["arity"] = min(p["arity"], integer("max_leaves", max_leaves, 2))
     elif arity is not None and p["max_leaves"] is not None:
         p["max_leaves"] = max(p["max_leaves"], integer("arity", arity, 2))
-    given = {name: value for name, value in parameters.items() if value is not None}
-    return {**parameters, **p, **given}
+    explicit = {name: value for name, value in parameters.items() if value is not None}
+    return {**parameters, **p, **explicit}
 
 
 LEAST_BUDGET = 100_000
@@ -75,31 +75,45 @@ CALM, MOST = 2, 12
 FIRST_LEAVES, LEAVES = 256, 64
 
 
-@dataclass(frozen=True)
-class EngineOptions(Options):
+@dataclass(frozen=True, kw_only=True)
+class BudgetedOptions(Options):
+    """Options of an online engine, whose memory ``max_bytes`` limits."""
+
+    max_bytes: int = 0  # limit of the engine; 0 for none
+    sums_bytes: int = 0  # limit of the second stage's sums; 0 for none
+
+    @classmethod
+    def _with(cls, parameters: Mapping[str, Any], **others: Any) -> Self:
+        return super()._with(parameters, **others, **budget_from(parameters))
+
+    @classmethod
+    def _parameters_of(cls, saved: Mapping[str, Any]) -> dict[str, Any]:
+        return {**super()._parameters_of(saved), **budget_of(saved)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineOptions(BudgetedOptions):
     """Options of the core, with presets resolved and values checked."""
 
-    learner: int
-    rate: float
-    epsilon: float
-    l2: float
-    r: float
-    policy: int
-    alpha: float
-    arity: int
+    learner: int = word("learner", LEARNERS)
+    rate: float = given("learning_rate", real, FLOATS[0], LARGEST_STEP)
+    epsilon: float = given("epsilon", real, *FLOATS)
+    l2: float = given("l2", real, 0.0, LARGEST_STEP)
+    r: float = given("r", real, *FLOATS)
+    policy: int = word("policy", POLICIES)
+    alpha: float = given("alpha", real, 0.0, 1.0)
+    arity: int = given("arity", integer, 2)
     max_leaves: int
     replay: int
-    replay_memory: int
-    normalize: bool
-    seed: int
+    replay_memory: int = given("replay_memory", integer, 0)
+    normalize: bool = given("normalize", flag)
+    seed: int = seed()
     first_leaves: int = 0  # 0: the first node has no limit of its own
     replay_most: int = 0  # 0: the number of replays is fixed
     ofo_a: float = 0.0  # both 0 if no thresholds are tuned
     ofo_b: float = 0.0
     ofo_every: int = 1  # OFO predicts one example in this many; 1 if no thresholds are tuned
-    n_trees: int = 1
-    max_bytes: int = 0  # limit of the engine; 0 for none
-    sums_bytes: int = 0  # limit of the second stage's sums; 0 for none
+    n_trees: int = given("n_trees", integer, 1, 1000, default=1)
 
     @property
     def odds(self) -> float:
@@ -109,11 +123,11 @@ class EngineOptions(Options):
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
         p = with_preset(parameters)
-        learner = choice("learner", p["learner"], LEARNERS)
         arity = integer("arity", p["arity"], 2)
         if p["max_leaves"] is None:
             p = {"first_leaves": FIRST_LEAVES, **p, "max_leaves": max(LEAVES, arity)}
-        rate = 1.0 if p["learning_rate"] is None else p["learning_rate"]
+        if p["learning_rate"] is None:
+            p["learning_rate"] = 1.0
         b = real("ofo_b", p["ofo_b"], 1e-9, 1e9)
         a = real("ofo_a", p["ofo_a"], 0.0, b)
         every = integer("ofo_every", p["ofo_every"], 1, 1000)
@@ -125,50 +139,41 @@ class EngineOptions(Options):
             raise ParameterError(
                 f"replay={p['replay']!r}: expected a whole number from 0 to 1000, or 'auto'"
             )
-        return cls(
-            learner=LEARNERS[learner],
-            rate=real("learning_rate", rate, FLOATS[0], LARGEST_STEP),
-            epsilon=real("epsilon", p["epsilon"], *FLOATS),
-            l2=real("l2", p["l2"], 0.0, LARGEST_STEP),
-            r=real("r", p["r"], *FLOATS),
-            policy=POLICIES[choice("policy", p["policy"], POLICIES)],
-            alpha=real("alpha", p["alpha"], 0.0, 1.0),
-            arity=arity,
+        return cls._with(
+            {**p, "second_stage": resolved_stage(p)},
             max_leaves=integer("max_leaves", p["max_leaves"], arity),
             first_leaves=integer("first_leaves", p.get("first_leaves", 0), 0),
             replay=CALM if adapts else integer("replay", p["replay"], 0, 1000),
             replay_most=MOST if adapts else 0,
-            replay_memory=integer("replay_memory", p["replay_memory"], 0),
-            normalize=flag("normalize", p["normalize"]),
-            seed=seed_from(p["random_state"]),
             ofo_a=a if tunes else 0.0,
             ofo_b=b if tunes else 0.0,
             ofo_every=every if tunes else 1,
-            n_trees=integer("n_trees", p["n_trees"], 1, 1000),
-            **budget_from({**p, "second_stage": resolved_stage(p)}),
         )
 
     @classmethod
     def _parameters_of(cls, saved: Mapping[str, Any]) -> dict[str, Any]:
         return {
             **saved,
+            **super()._parameters_of(saved),
             "preset": "default",
-            "learner": word_for(saved["learner"], LEARNERS),
-            "policy": word_for(saved["policy"], POLICIES),
-            "learning_rate": saved["rate"],
             "replay": "auto" if saved["replay_most"] else saved["replay"],
             "thresholds": "ofo" if saved["ofo_b"] else None,
             "ofo_b": saved["ofo_b"] or 1.0,
-            "random_state": saved["seed"],
-            **budget_of(saved),
         }
+
+
+def with_rate(parameters: Mapping[str, Any], rates: Mapping[str, float]) -> dict[str, Any]:
+    """Return the parameters, with the learner's default as ``learning_rate`` in place of None."""
+    default = rates[choice("learner", parameters["learner"], rates)]
+    rate = parameters["learning_rate"]
+    return {**parameters, "learning_rate": default if rate is None else rate}
 
 
 def resolved_stage(parameters: Mapping[str, Any]) -> Any:
     """Return the second stage that ``second_stage`` asks for; "auto" is "calibrate" or None."""
-    given = parameters.get("second_stage")
-    if not isinstance(given, str) or given != "auto":
-        return given
+    stage = parameters.get("second_stage")
+    if not isinstance(stage, str) or stage != "auto":
+        return stage
     keeps = parameters["preset"] == "paper" or parameters["thresholds"] is not None
     return None if keeps else "calibrate"
 
@@ -178,10 +183,9 @@ def budget_from(parameters: Mapping[str, Any]) -> dict[str, int]:
 
     Both parts are 0 if there is no limit.
     """
-    given = parameters["max_bytes"]
-    if given is None:
+    if parameters["max_bytes"] is None:
         return {"max_bytes": 0, "sums_bytes": 0}
-    most = byte_count("max_bytes", given, LEAST_BUDGET)
+    most = byte_count("max_bytes", parameters["max_bytes"], LEAST_BUDGET)
     stage = SecondStage.of(parameters.get("second_stage"))
     sums = 0 if stage is None or stage.tail is None else most * 3 // 16
     return {"max_bytes": most - sums, "sums_bytes": sums}
@@ -213,20 +217,20 @@ _FEWEST_TO_HOLD_OUT, _FEWEST_PASSES = 500, 8
 _CLASS_WEIGHTS = ("balanced", "propensity")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BatchOptions(Options):
     """Options of the core, with defaults resolved and values checked."""
 
     solver: int
     loss: int
     link: int
-    cost: float
-    bias: float
-    tolerance: float
-    max_passes: int
-    weight_threshold: float
-    normalize: bool
-    seed: int
+    cost: float = given("C", real, 1e-6, _LARGEST)
+    bias: float = given("bias", real, 0.0, 1e3)
+    tolerance: float = given("tol", real, 1e-6, 1.0)
+    max_passes: int = given("max_iter", integer, 1, 10**6)
+    weight_threshold: float = given("weight_threshold", real, 0.0, _LARGEST)
+    normalize: bool = given("normalize", flag)
+    seed: int = seed()
     online: EngineOptions | None = None
     plenty: float = 0.0  # C falls for children with more examples; 0: the same C for all
 
@@ -267,17 +271,11 @@ class BatchOptions(Options):
             p["tol"] = _TOLERANCES[problem]
         if p["max_iter"] is None:
             p["max_iter"] = _PASSES[solver]
-        return cls(
+        return cls._with(
+            p,
             solver=SOLVERS.index(solver),
             loss=_SOFTMAX_LOSS if competing else LOSSES[loss],
             link=LINKS[link or ("logistic" if loss == "log" else "calibrated")],
-            cost=real("C", p["C"], 1e-6, _LARGEST),
-            bias=real("bias", p["bias"], 0.0, 1e3),
-            tolerance=real("tol", p["tol"], 1e-6, 1.0),
-            max_passes=integer("max_iter", p["max_iter"], 1, 10**6),
-            weight_threshold=real("weight_threshold", p["weight_threshold"], 0.0, _LARGEST),
-            normalize=flag("normalize", p["normalize"]),
-            seed=seed_from(p["random_state"]),
             online=p.get("online"),
             plenty=real("plenty", p.get("plenty", _PLENTY if falls else 0.0), 0.0, _LARGEST),
         )
@@ -295,19 +293,13 @@ class BatchOptions(Options):
     @classmethod
     def _parameters_of(cls, saved: Mapping[str, Any]) -> dict[str, Any]:
         competing = saved["loss"] == _SOFTMAX_LOSS
-        online, word = saved["online"], word_for(saved["link"], LINKS)
+        online, link = saved["online"], word_for(saved["link"], LINKS)
         return {
+            **super()._parameters_of(saved),
             "solver": dict(enumerate(SOLVERS)).get(saved["solver"]),
             "loss": "log" if competing else word_for(saved["loss"], LOSSES),
-            "link": None if word == "logistic" else word,
-            "C": saved["cost"],
+            "link": None if link == "logistic" else link,
             "plenty": saved["plenty"],
-            "bias": saved["bias"],
-            "tol": saved["tolerance"],
-            "max_iter": saved["max_passes"],
-            "weight_threshold": saved["weight_threshold"],
-            "normalize": saved["normalize"],
-            "random_state": saved["seed"],
             "online": None if online is None else EngineOptions.from_dict(online),
         }
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import MISSING, Field, asdict, dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, asdict, dataclass, field, fields
 from enum import Enum
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from labelgrove import _core
 from labelgrove._errors import ModelFileError, ParameterError
+from labelgrove._parameters import choice, seed_from
 
 DTYPES = {dtype.name: dtype.value for dtype in _core.WeightType}
 """The core's numbers of the types of weights."""
@@ -18,8 +18,72 @@ PLACES = (1, 3, 5)
 """The k of the P@k in a report."""
 
 
-class Options(ABC):
-    """Options that an engine was started with, with values checked; subclasses are dataclasses."""
+class Source(NamedTuple):
+    """The parameter of an estimator that an option comes from.
+
+    Attributes
+    ----------
+    name : str
+    read : callable
+        Returns the option for the parameter's name and value, or raises a ParameterError.
+    write : callable
+        Returns a value of the parameter that gives an option, or None if there is none.
+    """
+
+    name: str
+    read: Callable[[str, Any], Any]
+    write: Callable[[Any], Any]
+
+
+def _from(source: Source, default: Any = MISSING) -> Any:
+    return field(default=default, metadata={"source": source})
+
+
+def given(
+    name: str,
+    check: Callable[..., Any],
+    *domain: Any,
+    zero: Any = MISSING,
+    default: Any = MISSING,
+) -> Any:
+    """Declare an option that is a parameter's value, as ``check(name, value, *domain)`` returns it.
+
+    The word ``zero``, or None, as the parameter's value gives the option 0. Models saved before
+    there was such an option have ``default``.
+    """
+
+    def read(name: str, value: Any) -> Any:
+        is_zero = isinstance(value, str | None) and value == zero
+        return 0 if is_zero else check(name, value, *domain)
+
+    def write(option: Any) -> Any:
+        return option if option or zero is MISSING else zero
+
+    return _from(Source(name, read, write), default)
+
+
+def word(name: str, words: Mapping[str, Any]) -> Any:
+    """Declare an option that a parameter gives by one of a few words."""
+    return _from(
+        Source(
+            name,
+            lambda name, value: words[choice(name, value, words)],
+            lambda option: word_for(option, words),
+        )
+    )
+
+
+def seed() -> Any:
+    """Declare the seed that ``random_state`` gives."""
+    return _from(Source("random_state", lambda _, value: seed_from(value), lambda option: option))
+
+
+class Options:
+    """Options that an engine was started with, with values checked.
+
+    Subclasses are dataclasses. An option that a single parameter gives is declared with `given`,
+    `word` or `seed`; the others are arguments of `_with`.
+    """
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
@@ -50,7 +114,7 @@ class Options(ABC):
 
         Options added by later versions have defaults, and may be missing.
         """
-        names = [field.name for field in fields(cls)]
+        names = [one.name for one in fields(cls)]
         saved = cls.completed(saved)
         if sorted(saved) != sorted(names):
             raise ParameterError(f"engine options: expected {', '.join(names)}")
@@ -62,21 +126,35 @@ class Options(ABC):
     @classmethod
     def completed(cls, saved: Mapping[str, Any]) -> dict[str, Any]:
         """Return options saved by an earlier version, with defaults for newer options."""
-        known = {field.name: field.default for field in fields(cls)}
+        known = {one.name: one.default for one in fields(cls)}
         return {
             **{name: value for name, value in known.items() if value is not MISSING},
             **saved,
         }
 
     @classmethod
-    @abstractmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
         """Resolve and check an estimator's parameters."""
+        return cls._with(parameters)
 
     @classmethod
-    @abstractmethod
+    def _with(cls, parameters: Mapping[str, Any], **others: Any) -> Self:
+        """Check the parameters that give options of their own, and add the other options."""
+        found = {
+            option: source.read(source.name, parameters[source.name])
+            for option, source in cls._sources().items()
+        }
+        return cls(**found, **others)
+
+    @classmethod
     def _parameters_of(cls, saved: Mapping[str, Any]) -> dict[str, Any]:
         """Return parameters that give these options; None for a value that no parameter gives."""
+        sources = cls._sources()
+        return {source.name: source.write(saved[option]) for option, source in sources.items()}
+
+    @classmethod
+    def _sources(cls) -> dict[str, Source]:
+        return {one.name: one.metadata["source"] for one in fields(cls) if "source" in one.metadata}
 
 
 def words_of(enumeration: type[Enum]) -> dict[str, int]:
