@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from labelgrove._errors import ParameterError, brief
@@ -87,6 +88,13 @@ def flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool | np.bool_ | Integral) or value not in (0, 1):
         raise ParameterError(f"{name}={brief(value)}: expected True or False")
     return bool(value)
+
+
+def refuse_unknown(names: Iterable[str], estimator: BaseEstimator) -> None:
+    """Refuse names that are not parameters of an estimator."""
+    unknown = sorted(set(names) - set(estimator.get_params()))
+    if unknown:
+        raise ParameterError(f"{unknown[0]!r} is not a parameter of {type(estimator).__name__}")
 
 
 def integer(name: str, value: Any, least: int, most: int | None = 2**31 - 1) -> int:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from labelgrove._errors import DataError, FileFormatError, ParameterError
+from labelgrove._parameters import integer
 from labelgrove.data._annif import read_annif, read_folder
 from labelgrove.data._arrow import is_dataset, read_arrow, read_dataset, read_parquet
 from labelgrove.data._chunks import Contents, rechunk
@@ -206,9 +207,8 @@ def open_examples(
     ...         [(chunk.text, chunk.labels) for chunk in reader]
     [(['a red cat'], [('cat', 'red')])]
     """
-    for name, value in (("chunk_size", chunk_size), ("max_chunk_nnz", max_chunk_nnz)):
-        if not _is_integer(value) or value < 1:
-            raise ParameterError(f"{name} is {value!r}; expected a positive integer")
+    integer("chunk_size", chunk_size, 1, None)
+    integer("max_chunk_nnz", max_chunk_nnz, 1, None)
     with ExitStack() as resources:
         request = _Request(columns or Columns(), labels_required, text_expected, resources, Meter())
         if is_dataset(path):
@@ -276,10 +276,6 @@ def read_examples(
     ) as reader:
         [examples] = reader
     return examples
-
-
-def _is_integer(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def compare_rankings(
         ranking_finishes(Y_true, one, ks, inverse_propensities, None, zero_division)
         for one in (before, after)
     ]
-    return _differences(both[0], both[1], interval)
+    return estimated_changes(both[0], both[1], interval)
 
 
 def compare_sets(
@@ -101,13 +101,15 @@ def compare_sets(
     0.5
     """
     both = [set_finishes(Y_true, one, labels, zero_division) for one in (before, after)]
-    return _differences(both[0], both[1], interval)
+    return estimated_changes(both[0], both[1], interval)
 
 
 _Finishes = tuple[dict[str, Finish], int]
 
 
-def _differences(before: _Finishes, after: _Finishes, interval: Interval) -> dict[str, Score]:
+def estimated_changes(before: _Finishes, after: _Finishes, interval: Interval) -> dict[str, Score]:
+    """Estimate how much every metric changes; each side has its metrics and the number of rows."""
+
     def difference(name: str) -> Finish:
         return lambda weight: after[0][name](weight) - before[0][name](weight)
 

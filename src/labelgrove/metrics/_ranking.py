@@ -329,17 +329,10 @@ def coverage_finish(hits: RankedHits, k: int, zero_division: float) -> Finish:
     found_ids = hits.ids[rows, places]
 
     def finish(weight: FloatArray | None) -> float:
-        present = np.zeros(truth.shape[1], dtype=np.bool_)
-        found = np.zeros(truth.shape[1], dtype=np.bool_)
-        if weight is None:
-            present[truth.indices] = True
-            found[found_ids] = True
-        else:
-            drawn = weight > 0
-            present[truth.indices[np.repeat(drawn, np.diff(truth.indptr))]] = True
-            found[found_ids[drawn[rows]]] = True
-        n_present = np.count_nonzero(present)
-        return np.count_nonzero(found) / n_present if n_present else zero_division
+        drawn = np.ones(truth.shape[0], np.bool_) if weight is None else weight > 0
+        present = np.unique(truth.indices[np.repeat(drawn, np.diff(truth.indptr))])
+        found = np.unique(found_ids[drawn[rows]])
+        return found.size / present.size if present.size else zero_division
 
     return finish
 

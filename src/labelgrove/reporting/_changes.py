@@ -8,7 +8,8 @@ import numpy as np
 
 from labelgrove.evaluation._figures import f1_finishes
 from labelgrove.metrics import compare_rankings, label_changes, mcnemar
-from labelgrove.metrics._score import Finish, Interval, estimate
+from labelgrove.metrics._comparison import estimated_changes
+from labelgrove.metrics._score import Interval
 from labelgrove.reporting._chart_parts import plain
 from labelgrove.reporting._measured import PLACES, Measured
 from labelgrove.reporting._mistakes import Called
@@ -29,9 +30,8 @@ def differences(before: Measured, after: Measured, interval: Interval) -> list[d
         interval=interval,
     )
     found["accuracy"] = found["p@1"]
-    finishes = [f1_finishes(one.observed, one.answer) for one in (before, after)]
-    for name, finish in finishes[1].items():
-        found[name] = estimate(_difference(finishes[0][name], finish), truth.shape[0], interval)
+    old, new = ((f1_finishes(one.observed, one.answer), truth.shape[0]) for one in (before, after))
+    found |= estimated_changes(old, new, interval)
     rows, scores = [], headline(before)
     for name, score in headline(after).items():
         if name not in found or name not in scores:
@@ -45,10 +45,6 @@ def differences(before: Measured, after: Measured, interval: Interval) -> list[d
         values = dict(zip(("before", "after", "change", "low", "high"), numbers, strict=True))
         rows.append({"metric": NAMES[name], "verdict": verdict, **values})
     return rows
-
-
-def _difference(before: Finish, after: Finish) -> Finish:
-    return lambda weight: after(weight) - before(weight)
 
 
 def first_places(before: Measured, after: Measured) -> dict[str, Any]:

@@ -18,6 +18,7 @@ import numpy as np
 import labelgrove
 from labelgrove import OnlinePLTClassifier, PLTClassifier, TextClassifier
 from labelgrove._errors import DataError, NotLearnedError, ParameterError
+from labelgrove._parameters import refuse_unknown
 from labelgrove.models._base import check_parameters
 from labelgrove.models._names import check_names
 from labelgrove.models._shared import SharedModel
@@ -368,9 +369,7 @@ def new_model(settings: Settings, vocabulary: Vocabulary | None = None) -> TextC
     ParameterError
         If a parameter of the settings is unknown or out of range.
     """
-    unknown = sorted(settings.estimator.keys() - OnlinePLTClassifier().get_params())
-    if unknown:
-        raise ParameterError(f"{unknown[0]!r} is not a parameter of OnlinePLTClassifier")
+    refuse_unknown(settings.estimator, OnlinePLTClassifier())
     classifier = OnlinePLTClassifier(**settings.estimator)  # type: ignore[arg-type]
     check_parameters(classifier)
     if vocabulary is None:

@@ -17,7 +17,7 @@ from sklearn.base import (
 
 from labelgrove import _core
 from labelgrove._errors import NotLearnedError, ParameterError
-from labelgrove._parameters import integer, thread_count
+from labelgrove._parameters import integer, refuse_unknown, thread_count
 from labelgrove._sparse import csr_of
 from labelgrove._validation import Rows
 from labelgrove.text._checked import checked_texts
@@ -444,9 +444,7 @@ class TextFeatures(  # type: ignore[call-arg]
         ParameterError
             If a parameter is unknown, of the wrong type or outside its domain.
         """
-        unknown = sorted(set(parameters) - set(cls().get_params()))
-        if unknown:
-            raise ParameterError(f"{unknown[0]!r} is not a parameter of {cls.__name__}")
+        refuse_unknown(parameters, cls())
         values: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value
             for name, value in parameters.items()

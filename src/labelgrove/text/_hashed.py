@@ -16,6 +16,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 
 from labelgrove._elementary import log
 from labelgrove._errors import ParameterError, brief
+from labelgrove._parameters import refuse_unknown
 from labelgrove._validation import Rows, check_rows
 from labelgrove.text._checked import checked_texts, each_checked_text
 from labelgrove.text._words import Span
@@ -297,9 +298,7 @@ class HashedText(  # type: ignore[call-arg]
             When a parameter is unknown, of the wrong type or outside its domain, or the pattern is
             not trusted. Values are checked before they are used.
         """
-        unknown = sorted(set(parameters) - set(cls().get_params()))
-        if unknown:
-            raise ParameterError(f"{unknown[0]!r} is not a parameter of {cls.__name__}")
+        refuse_unknown(parameters, cls())
         values = dict(parameters)
         pattern = values.get("token_pattern", _TWO_WORD_CHARACTERS)
         if pattern != _TWO_WORD_CHARACTERS and not trust_pattern:
