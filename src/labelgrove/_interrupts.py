@@ -80,23 +80,9 @@ def held_back() -> Iterator[Interrupts]:
 def run_watched(compute: Callable[[], T], interrupts: Interrupts, stop: Callable[[], None]) -> T:
     """Compute in another thread, so that the main thread, which receives signals, stays responsive.
 
-    If the system cannot create a thread, the computation runs in this one, and Ctrl-C waits until
-    it ends.
-
-    Parameters
-    ----------
-    compute : callable
-    interrupts : Interrupts
-        Records Ctrl-C, if it is deferred at all.
-    stop : callable
-        Tells the computation to stop early, with a KeyboardInterrupt.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        If the computation was stopped.
-    MemoryError
-        If there was no memory for the thread.
+    ``stop`` tells the computation to stop early, with a KeyboardInterrupt, when `interrupts` has
+    recorded Ctrl-C. If the system cannot create a thread, the computation runs in this one, and
+    Ctrl-C waits until it ends. Raises MemoryError if there was no memory for the thread.
     """
     if not interrupts.held:
         return compute()

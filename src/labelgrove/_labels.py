@@ -103,23 +103,10 @@ class LabelRegistry:
         return _read_only(self._by_name().places)
 
     def ids_of(self, names: Sequence[Any] | Names, *, add: bool = False) -> Ids:
-        """Return the ids of names.
+        """Return the ids of names, in any form allowed for a vector of classes.
 
-        Parameters
-        ----------
-        names : sequence or 1-D ndarray
-            Names, in any form allowed for a vector of classes.
-        add : bool
-            Whether to assign new names the next ids; otherwise their ids are -1.
-
-        Returns
-        -------
-        ndarray of int32, shape (len(names),)
-
-        Raises
-        ------
-        DataError
-            A name is invalid, or has another type than earlier names. Nothing is added.
+        New names get the next ids if `add`; otherwise their ids are -1. Raises DataError, and adds
+        nothing, if a name is invalid or has another type than earlier names.
         """
         flat = as_names(as_vector(names), place=place_in_list, classes=True)
         if not add:
@@ -129,31 +116,15 @@ class LabelRegistry:
         return ids
 
     def ids_for(self, Y: Any, *, add: bool = True) -> tuple[npt.NDArray[np.int64], Ids]:
-        """Return the ids of every row's labels.
+        """Return the ids of every row's labels: where rows begin and end, and the ids of all rows.
 
-        New labels get their ids in order of appearance in `Y`. The columns of an indicator are the
-        labels 0, 1, 2...; with `add`, every column that has never been a label becomes one, even
-        if it is empty, so that the ids of a new registry equal the columns.
+        New labels get the next ids if `add`, in order of appearance in `Y`; otherwise their ids are
+        -1. The ids of a row are ascending and distinct (except -1). The columns of an indicator
+        are the labels 0, 1, 2...; with `add`, every column that has never been a label becomes
+        one, even if it is empty, so that the ids of a new registry equal the columns.
 
-        Parameters
-        ----------
-        Y : Targets or anything that `parse_targets` reads
-            The rows' labels.
-        add : bool
-            Whether to assign new labels the next ids; otherwise their ids are -1.
-
-        Returns
-        -------
-        indptr : ndarray of int64, shape (n_rows + 1,)
-            Row i has the ids `ids[indptr[i]:indptr[i + 1]]`.
-        ids : ndarray of int32
-            Ascending and distinct (except -1) within each row.
-
-        Raises
-        ------
-        DataError
-            As for `parse_targets`, or labels have another type than earlier names. Nothing is
-            added.
+        Raises DataError as `parse_targets` does, or if labels have another type than earlier names;
+        nothing is added then.
         """
         targets = Y if isinstance(Y, Targets) else parse_targets(Y)
         if add:
@@ -168,26 +139,15 @@ class LabelRegistry:
     ) -> tuple[npt.NDArray[np.int64], Ids, list[Any], int]:
         """Return the result of `ids_for`, and the labels that it would add, without adding them.
 
-        Parameters
-        ----------
-        targets : Targets
-        announced : ndarray of object (str) or int64, optional
-            Labels that get ids before those of the rows. For an indicator, the columns do.
-
         Returns
         -------
         indptr, ids : ndarray
             As from `ids_for`.
         fresh : list
-            New labels in the order of their ids, which start at ``len(self)``.
+            New labels in the order of their ids, which start at ``len(self)``: first those that are
+            `announced`; for an indicator, its columns are.
         n_announced : int
-            How many of the first new labels are announced, so that they exist even if no row is
-            learnt.
-
-        Raises
-        ------
-        DataError
-            As for `ids_for`.
+            How many of the new labels are announced, so that they exist even if no row is learnt.
         """
         if targets.n_columns is not None:
             announced = self._new_columns(targets.n_columns)
@@ -219,16 +179,8 @@ class LabelRegistry:
     def truncate(self, n: int) -> None:
         """Forget all labels whose id is at least `n`, as if they had never arrived.
 
-        Parameters
-        ----------
-        n : int
-            Number of ids to keep: an earlier length of the registry, with nothing retired or
-            renamed since.
-
-        Raises
-        ------
-        ParameterError
-            There are fewer than `n` labels.
+        `n` is an earlier length of the registry, with nothing retired or renamed since; a number
+        above the present length is a ParameterError.
         """
         if not 0 <= n <= self._size:
             raise ParameterError(f"n is {n}: expected 0 to {self._size}, the number of labels")
@@ -266,18 +218,10 @@ class LabelRegistry:
         self._sorted = NONE_SORTED
 
     def rename(self, new_names: Mapping[Any, Any]) -> None:
-        """Rename labels; their ids stay the same.
+        """Give labels new names, by old name; their ids stay the same.
 
-        Parameters
-        ----------
-        new_names : mapping
-            Old name to new name. All are renamed at once, so names may be swapped.
-
-        Raises
-        ------
-        DataError
-            An old name is unknown, or a new name is in use or has the wrong type; no label is
-            renamed then.
+        All are renamed at once, so names may be swapped. Raises DataError, and renames none, if an
+        old name is unknown, or a new name is in use or has the wrong type.
         """
         old = self.ids_of(list(new_names)).tolist()
         for name, i in zip(new_names, old, strict=True):

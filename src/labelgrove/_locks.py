@@ -16,20 +16,9 @@ _held: WeakSet[IO[str]] = WeakSet()
 def locked(path: Path, refusal: str) -> IO[str]:
     """Lock out other processes while the returned file is open; the end of a process closes it.
 
-    Windows and some network file systems have no such locks; other processes are not locked out
-    there.
-
-    Parameters
-    ----------
-    path : Path
-        The file to lock, created if it does not exist.
-    refusal : str
-        Error message if another process holds the lock.
-
-    Raises
-    ------
-    LabelGroveError
-        If another process holds the lock.
+    The file is created if it does not exist. Raises LabelGroveError with the message `refusal` if
+    another process holds the lock. Windows and some network file systems have no such locks; other
+    processes are not locked out there.
     """
     file = path.open("a", encoding="ascii")
     if sys.platform != "win32":

@@ -45,27 +45,11 @@ def integer_in(text: str) -> int | None:
 
 
 def as_names(values: Sequence[Any] | Names, *, place: Place, classes: bool) -> Names:
-    """Return labels as an int64 array, or as an object array of plain str.
+    """Return labels, all str or all 64-bit integers, as an int64 array or an object array of str.
 
-    Parameters
-    ----------
-    values : sequence or 1-D ndarray
-        Labels: all str, or all 64-bit integers.
-    place : callable
-        Describes the place of the i-th value.
-    classes : bool
-        Whether booleans and whole floats count as integers, as in scikit-learn's vectors of
-        classes.
-
-    Returns
-    -------
-    ndarray of int64 or object, shape (len(values),)
-        The labels; of type object if there are none.
-
-    Raises
-    ------
-    DataError
-        A value is not a label, or two types are mixed.
+    If there are none, the array is of type object. With `classes`, booleans and whole floats count
+    as integers, as in scikit-learn's vectors of classes. Raises DataError if a value is not a label
+    or two types are mixed; `place` describes the place of the i-th value.
     """
     if isinstance(values, np.ndarray):
         if values.dtype.kind == "i" or (values.dtype.kind == "b" and classes):

@@ -11,19 +11,8 @@ from labelgrove._errors import MissingDependencyError
 def optional(module: str, purpose: str, extra: str) -> Any:
     """Return a module of an optional package.
 
-    Parameters
-    ----------
-    module : str
-        Its full name, which starts with the name of the package.
-    purpose : str
-        What needs it, for the beginning of the message.
-    extra : str
-        The extra of LabelGrove that installs the package.
-
-    Raises
-    ------
-    MissingDependencyError
-        The package cannot be imported.
+    Its name starts with that of the package, which the extra `extra` of LabelGrove installs. If it
+    cannot be imported, raise a MissingDependencyError that begins with `purpose`, what needs it.
     """
     try:
         return import_module(module)

@@ -64,23 +64,9 @@ class Statements:
 def read_graph(path: str | PathLike[str], purpose: str) -> tuple[Statements, Any]:
     """Return the statements of a file, and the module of namespaces, which include SKOS.
 
-    Parameters
-    ----------
-    path : str or os.PathLike
-        A file in N-Triples (``.nt``), Turtle (``.ttl``) or RDF/XML (``.rdf``).
-    purpose : str
-        What needs rdflib, for the message if it is not installed.
-
-    Raises
-    ------
-    MissingDependencyError
-        rdflib is not installed.
-    FileFormatError
-        The file is malformed.
-    ParameterError
-        The file has another extension.
-    OSError
-        The file cannot be opened.
+    The file is in N-Triples (``.nt``), Turtle (``.ttl``) or RDF/XML (``.rdf``). Raises
+    ParameterError if it has another extension, FileFormatError if it is malformed, and
+    MissingDependencyError, with `purpose` as what needs rdflib, if that is not installed.
     """
     rdflib = optional("rdflib", purpose, "skos")
     ending = Path(path).suffix.lower()

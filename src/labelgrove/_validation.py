@@ -126,19 +126,8 @@ def check_weights(
 ) -> npt.NDArray[np.float32] | None:
     """Return the weights of examples as an array, or None if all have equal weight.
 
-    Parameters
-    ----------
-    sample_weight : array-like of shape (n_rows,), or None
-    n_rows : int
-    most : float
-        The largest allowed weight.
-    some : bool
-        Whether at least one weight must be positive.
-
-    Raises
-    ------
-    DataError
-        Unless there is one finite number of at least 0 for every row.
+    Raises DataError unless there is one finite number from 0 to `most` for every row, and, with
+    `some`, a positive one among them.
     """
     if sample_weight is None:
         return None

@@ -330,22 +330,11 @@ def check_class_weight(class_weight: Any) -> None:
 def class_weights(
     class_weight: Any, labels: LabelRegistry, ids: npt.NDArray[np.uint32], n_rows: int
 ) -> npt.NDArray[np.float32] | None:
-    """Return the weight of every label id, or None if all are 1.
+    """Return the weight of every label id, or None if all are 1; `ids` are the labels of all rows.
 
-    Parameters
-    ----------
-    class_weight : {"balanced", "propensity"}, mapping or None
-        "balanced", as in scikit-learn: n / (number of labels × examples of the label);
-        "propensity": the inverse propensity of Jain et al. (2016); or weights by label name.
-    labels : LabelRegistry
-    ids : ndarray of uint32
-        The labels of all rows.
-    n_rows : int
-
-    Raises
-    ------
-    DataError
-        If a name in the mapping is not a label of y.
+    "balanced" is as in scikit-learn, n / (number of labels × examples of the label); "propensity"
+    is the inverse propensity of Jain et al. (2016); a mapping gives weights by label name. Raises
+    DataError if a name in it is not a label of y.
     """
     if class_weight is None:
         return None

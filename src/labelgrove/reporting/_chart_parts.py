@@ -64,22 +64,10 @@ def chart(
     height: int = 240,
     canvas: bool = False,
 ) -> Spec:
-    """Specify a chart that fills the width of its container.
+    """Specify a chart of the data of that name, which fills the width of its container.
 
-    Parameters
-    ----------
-    data : str
-        Name of its data.
-    description : str
-        Alternative text for screen readers.
-    layers : list of dict
-        Vega-Lite layers.
-    encoding : dict, optional
-        Encoding shared by the layers.
-    height : int
-        Height in pixels.
-    canvas : bool
-        Draw on a canvas instead of as SVG, for thousands of marks.
+    The Vega-Lite layers share `encoding`; `description` is for screen readers. With `canvas`, for
+    thousands of marks, it is drawn on a canvas instead of as SVG.
     """
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",

@@ -116,16 +116,7 @@ def measure(
 ) -> Measured:
     """Measure everything that the report needs.
 
-    Parameters
-    ----------
-    model, X, Y
-        As for `labelgrove.evaluation.evaluate`.
-    labels : sequence
-        The labels of the first columns.
-    interval : float or Bootstrap, optional
-        Intervals of the metrics.
-    excluded : mapping of int to collection of labels, optional
-        As for `labelgrove.evaluation.evaluate`.
+    Arguments are as for `labelgrove.evaluation.evaluate`; `labels` are those of the first columns.
     """
     observed = observe(
         model, [(X, Y)], k=PLACES[-1], estimates_from=LEAST, labels=labels, excluded=excluded

@@ -16,22 +16,10 @@ _SCRIPTS = ("format.js", "charts.js", "table.js", "tree.js", "page.js")
 
 
 def write_page(path: str | PathLike[str], template: str, content: dict[str, Any]) -> None:
-    """Write the page.
+    """Fill in the template, a file in the folder ``page``, and write the page.
 
-    Parameters
-    ----------
-    path : path
-    template : str
-        Name of a file in the folder ``page``.
-    content : dict
-        Variables of the template; ``content["page"]`` is passed to the scripts as JSON.
-
-    Raises
-    ------
-    MissingDependencyError
-        Without the packages of ``labelgrove[report]``.
-    OSError
-        If the file cannot be written.
+    ``content["page"]`` is passed to the scripts as JSON. Raises MissingDependencyError without the
+    packages of ``labelgrove[report]``.
     """
     jinja = optional("jinja2", "a report", "report")
     safe = jinja.utils.markupsafe.Markup

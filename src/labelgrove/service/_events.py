@@ -266,17 +266,8 @@ def aliased(labels: Sequence[str], aliases: dict[str, str]) -> list[str]:
 def named_now(rows: Iterable[Row], changes: Sequence[Row]) -> Iterator[Example]:
     """Yield the examples among some events with the current names of their labels.
 
-    Parameters
-    ----------
-    rows : iterable of Row
-        Events in order, from the first one.
-    changes : sequence of Row
-        All changes of label names so far.
-
-    Yields
-    ------
-    Example
-        Examples without any remaining label are skipped.
+    The events are in order, from the first one; `changes` are all changes of label names so far.
+    Examples without any remaining label are skipped.
     """
     to_come = [(row.sequence, body_of(row)) for row in changes]
     aliases: dict[str, str] = {}

@@ -150,16 +150,8 @@ class Learner:
     def explain(self, text: str, label: str | None, limit: int) -> tuple[int, list[Any]]:
         """Explain a label, or those that would be suggested, like `TextClassifier.explain`.
 
-        Returns
-        -------
-        sequence : int
-            Sequence number of the model that answered.
-        labels : list of LabelExplanation
-
-        Raises
-        ------
-        DataError
-            If the label is unknown.
+        Also return the sequence number of the model that answered. Raises DataError if the label is
+        unknown.
         """
         now = self._now
         # Once for all labels, and apart: a long text takes a while, and then others may go first.

@@ -29,24 +29,11 @@ def as_labels(labels: Iterable[Any]) -> Names:
 def as_frequencies(
     frequencies: Any, labels: Sequence[Any] | Names | None, name: str = "frequencies"
 ) -> tuple[Names, Frequencies]:
-    """Return labels and the frequency of each.
+    """Return labels and the frequency of each, from a mapping or from a sequence.
 
-    Parameters
-    ----------
-    frequencies : mapping from label to number, or sequence of numbers
-        Frequency of each label, in any unit.
-    labels : sequence of str or int, optional
-        The labels of a sequence of frequencies; 0, 1, 2... if not given.
-    name : str
-        Name of the parameter for errors.
-
-    Raises
-    ------
-    ParameterError
-        A frequency is negative or not a finite number, the sum is too large for a float, or the
-        numbers of labels and frequencies differ.
-    DataError
-        As for `as_labels`.
+    The labels of a sequence are `labels`, or else 0, 1, 2... Raises ParameterError for `name` if a
+    frequency is negative or not a finite number, the sum is too large for a float, or the numbers
+    of labels and frequencies differ; DataError as `as_labels` does.
     """
     if isinstance(frequencies, Mapping):
         if labels is not None:

@@ -54,24 +54,10 @@ class Pairs:
 
 
 def read_pairs(Y: Any, scores: Any, *, chunk: int = CHUNK) -> tuple[Iterator[Pairs], int, int]:
-    """Check true labels and scores, and return their pairs in runs of whole rows.
+    """Check true labels (0/1) and probabilities, both (n, m) and sparse or dense.
 
-    Parameters
-    ----------
-    Y : sparse or dense 0/1 matrix, shape (n, m)
-    scores : sparse or dense matrix of probabilities, shape (n, m)
-    chunk : int
-        Approximate number of pairs per run; a run has at least one row.
-
-    Returns
-    -------
-    runs : iterator of Pairs
-    n, m : int
-
-    Raises
-    ------
-    DataError
-        If the input cannot be used; the message names row and column.
+    Return an iterator over their pairs in runs of whole rows, of about `chunk` pairs each, and n
+    and m. Raises DataError if the input cannot be used; the message names row and column.
     """
     y_ends, y_label, n_labels = read_indicator(Y)
     shape = (len(y_ends) - 1, n_labels)
