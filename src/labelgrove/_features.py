@@ -56,11 +56,8 @@ class FeatureNames:
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32], npt.NDArray[np.float64], int]:
         """Return (indptr, ids, values, number of features); ids are in order within each row.
 
-        Raises
-        ------
-        DataError
-            If a row is not a mapping, a name is not a string, or a value is neither a number nor a
-            string; no name is added then.
+        Raises DataError if a row is not a mapping, a name is not a string, or a value is neither a
+        number nor a string; no name is added then.
         """
         known = len(self)
         try:
@@ -118,10 +115,7 @@ class Classifier(BaseEstimator):
 def column_names(X: Any) -> Names | None:
     """Return a data frame's column names if all are strings, as scikit-learn does; else None.
 
-    Raises
-    ------
-    DataError
-        Only some names are strings, or a name cannot be saved.
+    Raises DataError if only some names are strings, or a name cannot be saved.
     """
     if _has_no_names(X):
         return None
@@ -136,12 +130,8 @@ def column_names(X: Any) -> Names | None:
 def check_column_names(X: Any, expected: Names | None) -> None:
     """Check that a data frame has the same column names, in the same order, as in training.
 
-    If only one of the two has names, scikit-learn's warning is issued.
-
-    Raises
-    ------
-    DataError
-        The names or their order differ; with scikit-learn's message.
+    If only one of the two has names, scikit-learn's warning is issued. Raises DataError,
+    with scikit-learn's message, if the names or their order differ.
     """
     if expected is None and _has_no_names(X):
         return

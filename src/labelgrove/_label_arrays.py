@@ -38,12 +38,8 @@ def labels_from_arrays(
 ) -> tuple[Names, npt.NDArray[np.bool_], dict[Any, int]]:
     """Return the name of every id, whether it is in use, and the id of every name in use.
 
-    With `check_only` the ids, which take far more memory than the rest, may be omitted.
-
-    Raises
-    ------
-    ModelFileError
-        An array is missing, or has the wrong type, shape or content.
+    With `check_only` the ids, which take far more memory than the rest, may be omitted. Raises
+    ModelFileError if an array is missing, or has the wrong type, shape or content.
     """
     retired = _take(arrays, RETIRED, np.uint8)
     if retired.size > MAX_LABELS:
@@ -79,10 +75,7 @@ def _certainly_differ(names: Names) -> bool:
 def names_from_arrays(arrays: Mapping[str, Names]) -> Names:
     """Return the argument of `names_to_arrays`.
 
-    Raises
-    ------
-    ModelFileError
-        An array has the wrong type, shape or content.
+    Raises ModelFileError if an array has the wrong type, shape or content.
     """
     if INTS in arrays:
         if TEXT in arrays or OFFSETS in arrays:

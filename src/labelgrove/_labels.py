@@ -163,14 +163,9 @@ class LabelRegistry:
         return targets.indptr, of_rows, fresh, n_announced
 
     def arrive(self, fresh: list[Any], n_columns: int | None = None) -> None:
-        """Add new labels.
+        """Add the new labels that `foresee` has returned, or the first of them.
 
-        Parameters
-        ----------
-        fresh : list
-            The new labels returned by `foresee`, or the first of them.
-        n_columns : int, optional
-            Number of indicator columns, all of which are labels from now on.
+        All of an indicator's columns are labels from now on.
         """
         if fresh:
             self._append(fresh, np.dtype(object if isinstance(fresh[0], str) else np.int64))
@@ -201,10 +196,7 @@ class LabelRegistry:
     def retire(self, ids: Iterable[int] | npt.NDArray[Any]) -> None:
         """Take labels out of use for good; their names become unknown, their ids are not reused.
 
-        Raises
-        ------
-        DataError
-            An id is not in use; nothing is retired then.
+        Raises DataError if an id is not in use; nothing is retired then.
         """
         chosen = np.unique(np.fromiter(ids, np.int64))
         wrong = [i for i in chosen.tolist() if not (0 <= i < self._size and self._active[i])]
@@ -264,12 +256,8 @@ class LabelRegistry:
     def from_arrays(cls, arrays: Mapping[str, Names], *, check_only: bool = False) -> LabelRegistry:
         """Build a registry from the output of `to_arrays`, checking everything.
 
-        With `check_only` the returned registry may not know the ids of its names.
-
-        Raises
-        ------
-        ModelFileError
-            Arrays are missing, have the wrong type, or are inconsistent.
+        With `check_only` the returned registry may not know the ids of its names. Raises
+        ModelFileError if arrays are missing, have the wrong type, or are inconsistent.
         """
         registry = cls()
         registry._names, registry._active, registry._index = labels_from_arrays(

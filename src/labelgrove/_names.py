@@ -229,12 +229,7 @@ class SortedNames(NamedTuple):
     def extended(self, names: Names, active: npt.NDArray[np.bool_]) -> SortedNames:
         """Return a copy extended by the names of the ids that have arrived since.
 
-        Parameters
-        ----------
-        names : ndarray of object (str) or int64, shape (n,)
-            Names of all ids.
-        active : ndarray of bool, shape (n,)
-            Whether each is in use.
+        `names` are those of all ids; `active` is whether each is in use.
         """
         ids = np.flatnonzero(active[self.known :]) + self.known
         ids = ids[_sorting(names[ids])]

@@ -11,11 +11,7 @@ def followed(path: str | os.PathLike[str]) -> Path:
     """Return the absolute path that links lead to, whether or not anything is there.
 
     Path.resolve does the same, but its error about a circle of links depends on Python's version.
-
-    Raises
-    ------
-    OSError
-        If the links lead in a circle.
+    Raises OSError if the links lead in a circle.
     """
     target = Path(os.path.realpath(path))
     if target.is_symlink():

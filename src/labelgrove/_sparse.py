@@ -114,10 +114,7 @@ def find_sorted(
 def dense_indicator(Y: npt.NDArray[Any]) -> Indicator:
     """Return the ones of a 2-D array.
 
-    Raises
-    ------
-    DataError
-        A cell is neither 0 nor 1; the message names row and column.
+    Raises DataError if a cell is neither 0 nor 1; the message names row and column.
     """
     if Y.dtype.kind == "O":
         wrong = np.array([[not _is_zero_or_one(cell) for cell in row] for row in Y], bool)
@@ -138,12 +135,8 @@ def dense_indicator(Y: npt.NDArray[Any]) -> Indicator:
 def sparse_indicator(Y: Any, name: str = "Y") -> Indicator:
     """Return the ones of a SciPy sparse matrix or array of any format; repeated ones count once.
 
-    The caller's matrix is never changed.
-
-    Raises
-    ------
-    DataError
-        A stored value is neither 0 nor 1, or an entry lies outside the matrix.
+    The caller's matrix is never changed. Raises DataError if a stored value is neither 0 nor 1, or
+    an entry lies outside the matrix.
     """
     if Y.ndim != 2:
         raise DataError(f"{name} is sparse with {Y.ndim} dimension(s): expected (n_rows, n_labels)")

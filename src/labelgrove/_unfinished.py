@@ -145,10 +145,7 @@ class Unfinished:
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Open a new file that replaces `path`, or what it leads to, when the block ends without error.
 
-    Raises
-    ------
-    OSError
-        The file cannot be written.
+    Raises OSError if the file cannot be written.
     """
     target = followed(path)
     # A long call that is killed while it writes clears its own folder when it resumes.

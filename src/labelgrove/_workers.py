@@ -13,10 +13,7 @@ from labelgrove._errors import LabelGroveError
 def broken_pools_explained(again: str) -> Iterator[None]:
     """Say why a pool may have broken, and what to do: Python's own error does not.
 
-    Raises
-    ------
-    LabelGroveError
-        In place of any `BrokenExecutor`.
+    Raises LabelGroveError in place of any `BrokenExecutor`.
     """
     try:
         yield

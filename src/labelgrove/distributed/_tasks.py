@@ -151,10 +151,7 @@ class Source:
     def rows(self, places: npt.NDArray[np.int64] | None, make: Make = np.empty) -> Rows:
         """Return some of the rows, checked; for None all of them, without a copy.
 
-        Raises
-        ------
-        DataError
-            If the data set is damaged.
+        Raises DataError if the data set is damaged.
         """
         if places is None:
             arrays = self._ends, self._ids.view(np.uint32), self._values

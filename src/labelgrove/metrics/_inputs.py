@@ -25,12 +25,8 @@ NO_COUNTS = "labels: expected a 0/1 SciPy sparse matrix or a one-dimensional arr
 def canonical_csr(matrix: Any, name: str) -> csr_array:
     """Return a sparse matrix as CSR with sorted, unique, finite, non-zero entries.
 
-    Explicitly stored zeros are dropped. The caller's arrays are never changed.
-
-    Raises
-    ------
-    DataError
-        If the matrix is not sparse, empty, damaged, or holds anything but finite numbers.
+    Explicitly stored zeros are dropped. The caller's arrays are never changed. Raises DataError if
+    the matrix is not sparse, empty, damaged, or holds anything but finite numbers.
     """
     _require_sparse(matrix, name)
     # SciPy's conversions write to wherever the indices point.

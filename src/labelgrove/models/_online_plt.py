@@ -343,10 +343,7 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
 def online_parameters(batch: BatchOptions, parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters of an online estimator that continues from a batch model.
 
-    Raises
-    ------
-    ParameterError
-        If a batch model of this kind cannot continue with these parameters.
+    Raises ParameterError if a batch model of this kind cannot continue with these parameters.
     """
     learner = "arow" if batch.link in HINGES else "adagrad"
     given = {

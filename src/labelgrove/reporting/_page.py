@@ -57,10 +57,7 @@ def _json(value: Any) -> str:
 def check_packages() -> None:
     """Check that a page can be written, before what it shows is computed.
 
-    Raises
-    ------
-    MissingDependencyError
-        Without the packages of ``labelgrove[report]``.
+    Raises MissingDependencyError without the packages of ``labelgrove[report]``.
     """
     optional("jinja2", "a report", "report")
     _vega()
@@ -70,10 +67,7 @@ def check_packages() -> None:
 def vega_script() -> str:
     """Bundle Vega-Lite and Vega in one script, which defines ``vegaEmbed``.
 
-    Raises
-    ------
-    MissingDependencyError
-        Without the package that contains Vega.
+    Raises MissingDependencyError without the package that contains Vega.
     """
     script: str = _vega().javascript_bundle("window.vegaEmbed = vegaEmbed;")
     return script.replace("</script", "<\\/script")

@@ -45,10 +45,7 @@ class Batches(Generic[T]):
     def put(self, item: T) -> None:
         """Queue an item for the next batch.
 
-        Raises
-        ------
-        Problem
-            429, if the queue is full; 503, if it is closed.
+        Raises Problem: 429 if the queue is full; 503 if it is closed.
         """
         with self._changed:
             if self._closing:

@@ -190,10 +190,7 @@ def encoded(body: Any) -> bytes:
 def checked(kind: str, body: Any) -> bytes:
     """Encode the body of a new event, which `body_of` must be able to decode.
 
-    Raises
-    ------
-    Problem
-        422, if the body violates the limits of its kind.
+    Raises Problem: 422 if the body violates the limits of its kind.
     """
     written = encoded(body)
     if kind in BODIES:
@@ -227,10 +224,7 @@ def sentence(error: msgspec.ValidationError) -> str:
 def body_of(row: Row) -> Any:
     """Decode the body of a row to the type that `BODIES` lists for its kind.
 
-    Raises
-    ------
-    msgspec.ValidationError
-        If the body does not match the type.
+    Raises msgspec.ValidationError if the body does not match the type.
     """
     return _decoders[row.kind].decode(row.body)
 

@@ -57,10 +57,7 @@ class History:
     def model_at(self, upto: int, stopping: Callable[[], bool] = lambda: False) -> Learner:
         """Compute the model of the current log up to a sequence number.
 
-        Raises
-        ------
-        ShuttingDown
-            Once ``stopping`` returns true.
+        Raises ShuttingDown once ``stopping`` returns true.
         """
         learner = loaded(
             [one for one in snapshots(self._folder) if one.sequence <= upto and self.holds(one)],

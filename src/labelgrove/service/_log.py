@@ -135,12 +135,8 @@ class Log:
         """Return at most `limit` events after a sequence number, none beyond `head`.
 
         The database may already hold later ones, whose `controls` are not known yet. With
-        ``most_bytes`` it stops after the event that exceeds so many bytes.
-
-        Raises
-        ------
-        DamagedLog
-            If one of them is damaged.
+        ``most_bytes`` it stops after the event that exceeds so many bytes. Raises DamagedLog if one
+        of them is damaged.
         """
         limit = max(0, min(limit, self.head - after))
         with self._reading, refusing_damage(self.path):
@@ -149,10 +145,7 @@ class Log:
     def find(self, name: str) -> Row:
         """Find an example by its name, or by ``@`` and its sequence number.
 
-        Raises
-        ------
-        Problem
-            404, if there is none.
+        Raises Problem: 404 if there is none.
         """
         with self._reading:
             return _existing(self._reader, name)
@@ -225,10 +218,7 @@ class Log:
     def forget(self, name: str, key: str | None = None) -> Future[Receipt]:
         """Erase the text and labels of an example; its sequence number remains.
 
-        Returns
-        -------
-        Future of Receipt
-            Fails with a Problem, 404, if there is no such example.
+        The future fails with a Problem, 404, if there is no such example.
         """
 
         def erase(connection: sqlite3.Connection) -> Receipt:
@@ -240,10 +230,7 @@ class Log:
     def copy(self, rows: Sequence[Row]) -> Future[None]:
         """Add events of another log, with the same sequence numbers.
 
-        Returns
-        -------
-        Future
-            Fails with a DamagedLog if they do not follow on from the last event of this log.
+        The future fails with a DamagedLog if they do not follow on from the last event here.
         """
 
         def run(connection: sqlite3.Connection) -> None:
@@ -306,12 +293,8 @@ class Log:
         """Turn a remembered text into an example.
 
         The example takes the suggestion's identifier as its name, so repeating this is harmless.
-
-        Returns
-        -------
-        Future of Receipt
-            As from `append`. Fails with a Problem: 404 if no such text is remembered, 409 if it has
-            other labels.
+        The future is as from `append`; it also fails with a Problem, 404 if no such text is
+        remembered, 409 if it has other labels.
         """
 
         def learn(connection: sqlite3.Connection) -> Receipt:

@@ -333,12 +333,7 @@ def _thresholds(model: Any, change: ThresholdValues) -> Thresholds | None:
 
 
 def check_lasting(settings: Settings) -> None:
-    """Refuse parameters that a model which follows from a log cannot have.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Refuse parameters that a model which follows from a log cannot have."""
     given = settings.estimator
     if given.get("random_state", 0) is None:
         raise ParameterError(
@@ -356,10 +351,7 @@ def check_lasting(settings: Settings) -> None:
 def new_model(settings: Settings, vocabulary: Vocabulary | None = None) -> TextClassifier:
     """Create a new model, given the vocabulary of its settings if that was made before.
 
-    Raises
-    ------
-    ParameterError
-        If a parameter of the settings is unknown or out of range.
+    Raises ParameterError if a parameter of the settings is unknown or out of range.
     """
     refuse_unknown(settings.estimator, OnlinePLTClassifier())
     classifier = OnlinePLTClassifier(**settings.estimator)  # type: ignore[arg-type]

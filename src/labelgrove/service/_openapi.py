@@ -48,13 +48,7 @@ _FAILURES = {
 
 
 def openapi(routes: Sequence[Route]) -> dict[str, Any]:
-    """Describe the routes.
-
-    Returns
-    -------
-    dict
-        An OpenAPI 3.1 document.
-    """
+    """Describe the routes in an OpenAPI 3.1 document."""
     kinds = [kind for one in routes for kind in (one.body, one.answer, one.query)]
     kinds = [kind for kind in kinds if kind not in {None, NoneType, Response}]
     schemas, components = msgspec.json.schema_components(

@@ -208,11 +208,8 @@ class Project:
     def rebuild(self) -> Rebuilding:
         """Build a tree from all examples in another process; use it if it is no worse.
 
-        Raises
-        ------
-        Problem
-            409, if a rebuild is already running, if labels were changed or examples forgotten
-            meanwhile, or if there are too few examples.
+        Raises Problem: 409 if a rebuild is already running, if labels were changed or examples
+        forgotten meanwhile, or if there are too few examples.
         """
         if not self._rebuilding.acquire(blocking=False):
             raise Problem(409, "a rebuild is already running")

@@ -85,10 +85,7 @@ def hit_rate(model: Any, examples: Sequence[Example]) -> float:
 def compare_beside(folder: Path, head: int, started: list[subprocess.Popen[str]]) -> Comparison:
     """Run :func:`compare` in another process, which can be killed through `started`.
 
-    Raises
-    ------
-    Problem
-        500 if it fails, 503 if it is stopped.
+    Raises Problem: 500 if it fails, 503 if it is stopped.
     """
     run = f"from {__name__} import end_with_service, main; end_with_service(); main()"
     words = [sys.executable, "-c", run, str(folder), str(head)]

@@ -229,12 +229,8 @@ async def _change(call: Call, kind: str, *, head: int | None = None) -> Receipt:
 async def _known_labels(call: Call, asked: Iterable[str]) -> dict[str, int] | None:
     """Count the examples of every label, those that are durable included.
 
-    Returns None for a repeated request, which was checked when it came first.
-
-    Raises
-    ------
-    Problem
-        404 if one of the labels ``asked`` is not known, 503 if the model is too far behind.
+    Returns None for a repeated request, which was checked when it came first. Raises Problem: 404
+    if one of the labels ``asked`` is not known, 503 if the model is too far behind.
     """
     project = await call.project()
     if call.key is not None and await asyncio.to_thread(project.log.has_answered, call.key):

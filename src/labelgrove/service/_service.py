@@ -473,10 +473,7 @@ class Tokens:
     def allow(self, token: str | None, scope: str) -> None:
         """Check that a token has a scope, if any tokens exist.
 
-        Raises
-        ------
-        Problem
-            401 for a missing or unknown token, 403 for insufficient scope.
+        Raises Problem: 401 for a missing or unknown token, 403 for insufficient scope.
         """
         if not self._tokens:
             return

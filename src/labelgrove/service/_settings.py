@@ -89,10 +89,7 @@ class Settings(Struct, forbid_unknown_fields=True, omit_defaults=True):
 def vocabulary_of(settings: Settings) -> Vocabulary | None:
     """Return the label names of a project, preferring its own language.
 
-    Raises
-    ------
-    DataError
-        If an id occurs twice.
+    Raises DataError if an id occurs twice.
     """
     if settings.vocabulary is None:
         return None

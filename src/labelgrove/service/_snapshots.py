@@ -49,10 +49,7 @@ def snapshots(folder: Path) -> list[Snapshot]:
 def write_snapshot(folder: Path, learner: Learner) -> Snapshot:
     """Write a snapshot, and remove all but the newest ones.
 
-    Raises
-    ------
-    OSError
-        If the file cannot be written; the older snapshots remain.
+    Raises OSError if the file cannot be written; the older snapshots remain.
     """
     partial = folder / "writing.lg"
     learner.save(partial)

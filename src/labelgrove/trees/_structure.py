@@ -37,13 +37,9 @@ def as_parents(parents: Any) -> Nodes:
 def sum_to_root(parents: Nodes, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return for every node the sum of a value over its path, excluding the root.
 
-    The root's value must be zero. Every round doubles the summed part of the path, so a chain of
-    a million nodes takes twenty rounds.
-
-    Raises
-    ------
-    ParameterError
-        There is no path from some node to the root.
+    The root's value must be zero. Every round doubles the summed part of the path, so a chain of a
+    million nodes takes twenty rounds. Raises ParameterError if there is no path from some node to
+    the root.
     """
     above = parents.copy()
     above[0] = 0
@@ -136,10 +132,7 @@ def statistics_of(parents: Nodes, leaf_depths: Nodes) -> TreeStatistics:
 def places_of_labels(names: Names, leaf_labels: Names) -> Nodes:
     """Return the position of each label among those of the leaves, shape (len(names),).
 
-    Raises
-    ------
-    ParameterError
-        A label is not in the tree, or is given twice.
+    Raises ParameterError if a label is not in the tree, or is given twice.
     """
     place_of = {name: i for i, name in enumerate(leaf_labels.tolist())}
     plain = names.tolist()

@@ -61,11 +61,7 @@ class Bands:
     def of(cls, frequencies: npt.ArrayLike | None, positives: IntArray) -> Bands:
         """Sort labels into bands by their frequencies, by default those in the given rows.
 
-        Parameters
-        ----------
-        frequencies : array-like of shape (m,), or None
-        positives : ndarray of int64, shape (m,)
-            Number of given rows with each label.
+        `positives` are the numbers of given rows with each label.
         """
         known = numbers("frequencies", positives if frequencies is None else frequencies)
         if known.shape != positives.shape or not ((known >= 0) & (known < np.inf)).all():
@@ -166,13 +162,9 @@ class Curves:
         self._expected_of_band = np.bincount(of_label, weights=bands.frequencies) / sizes * share
 
     def thresholds(self, settings: Sequence[Setting]) -> tuple[IndexArray, IndexArray]:
-        """Return the best candidates of labels and bands, for settings of the same strength.
+        """Return the best candidates of labels and of bands, for settings of the same strength.
 
-        Returns
-        -------
-        of_label : ndarray of int8, shape (len(settings), a)
-        of_band : ndarray of int8, shape (len(settings), bands)
-            For labels without counts of their own.
+        Those of bands, shape (len(settings), bands), are for labels without counts of their own.
         """
         of_label = np.empty((len(settings), len(self._band)), INDEX)
         for found in self._counts():

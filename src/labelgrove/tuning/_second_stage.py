@@ -172,10 +172,7 @@ class SecondStage:
     def from_array(cls, kept: npt.NDArray[Any]) -> Self:
         """Restore a stage from the output of :meth:`to_array`.
 
-        Raises
-        ------
-        ValueError
-            If the array violates an invariant.
+        Raises ValueError if the array violates an invariant.
         """
         stage = cls(None)
         learnt = stage.reranking, stage.first, stage.second

@@ -178,12 +178,8 @@ def take(
 
     The estimator ``model`` limits the kind of targets, the weights and new labels. At least one
     weight must be positive if ``some``. Stored zeros are dropped unless ``zeros``, as a feature of
-    value 0 must not count as one that occurs.
-
-    Raises
-    ------
-    DataError
-        If an argument cannot be used; the message says which and where. Nothing has changed then.
+    value 0 must not count as one that occurs. Raises DataError if an argument cannot be used; the
+    message says which and where. Nothing has changed then.
     """
     learned = into if isinstance(into, Learned) else None
     n_features = 0 if learned is None else learned.n_features

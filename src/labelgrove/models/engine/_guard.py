@@ -92,10 +92,8 @@ class Guard:
     def reading(self, patience: float | None = None) -> AbstractContextManager[None]:
         """Return a context manager for predicting or saving.
 
-        Raises
-        ------
-        ModelStateError
-            On entry, if another thread is learning; with patience, if the wait is too long.
+        Raises ModelStateError on entry, if another thread is learning; with patience, if the wait
+        is too long.
         """
         return _Reading(self, patience)
 
@@ -131,14 +129,9 @@ class Guard:
     def changing(self, patience: float | None = None) -> Iterator[Turn]:
         """Return a context manager for learning, or for removing or renaming labels.
 
-        Without patience the thread has exclusive access to the model until the end; with
-        patience, only within ``turn.alone()``.
-
-        Raises
-        ------
-        ModelStateError
-            If another thread is learning, predicting or saving; with patience, if the wait for
-            another writer is too long.
+        Without patience the thread has exclusive access to the model until the end; with patience,
+        only within ``turn.alone()``. Raises ModelStateError if another thread is learning,
+        predicting or saving; with patience, if the wait for another writer is too long.
         """
         with held_back() as interrupts:
             if patience is None:
