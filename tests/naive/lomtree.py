@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from .learners import Instance, Weights, dot, sigma
-from .routers import probable_leaves
+from .routers import Router, probable_leaves
 
 Class = int
 Nodes = Callable[[int], int]  # from the number of classes seen, T
@@ -71,14 +71,10 @@ NewRegressor = Callable[[], Regressor]
 
 
 @dataclass(eq=False)
-class Node:
+class Node(Router):
     """One node with the statistics of subroutine SetNode."""
 
-    number: int
     regressor: Regressor
-    parent: Node | None = None
-    left: Node | None = None
-    right: Node | None = None
     m: dict[Class, float] = field(default_factory=dict)  # sum of the scores of a class
     l: dict[Class, int] = field(default_factory=dict)  # noqa: E741  # its points that came here
     mass: dict[Class, float] = field(default_factory=dict)  # how many times they count
@@ -86,12 +82,6 @@ class Node:
     went_right: dict[Class, int] = field(default_factory=dict)  # of those
     C: int = 0  # the size of the smallest leaf at or below this node
     swaps: int = 0  # how often this node was recycled
-    slope: float = 3.0
-    curvature: float = 4.0
-
-    @property
-    def is_leaf(self) -> bool:
-        return self.left is None
 
     def e(self, y: Class) -> float:
         return self.m[y] / self.n[y] if self.n[y] else 0.0
@@ -106,20 +96,6 @@ class Node:
     def goes_right(self, x: Instance) -> float:
         """Return the probability that most examples of the class of x go right."""
         return sigma(self.slope * self.regressor.margin(x))
-
-    def learn_slope(self, x: Instance, y: Class) -> None:
-        """Take a Newton step on the logistic loss, before the regressor learns."""
-        if self.n[y] == 0:
-            return
-        m, p = self.regressor.margin(x), self.goes_right(x)
-        self.curvature += p * (1 - p) * m * m
-        step = ((2 * self.went_right[y] > self.n[y]) - p) * m / self.curvature
-        self.slope = min(max(self.slope + step, 0.5), 30.0)
-
-    def children(self) -> tuple[Node, Node]:
-        assert self.left is not None
-        assert self.right is not None
-        return self.left, self.right
 
 
 class LOMTree:
@@ -209,7 +185,8 @@ class LOMTree:
     def _train(self, j: Node, x: Instance, y: Class, weight: float) -> Node:
         E, e = j.E, j.e(y)
         c = -1 if e < E else 1
-        j.learn_slope(x, y)
+        if j.n[y]:
+            j.learn_slope(j.regressor.margin(x), 2 * j.went_right[y] > j.n[y])
         j.regressor.update(x, c, weight=weight)
         h = j.h(x)
         self.closest = min(self.closest, abs(h))

@@ -33,7 +33,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from .learners import AROW, BIAS, Instance, sigma
-from .routers import probable_leaves
+from .routers import Router, probable_leaves
 
 LOOKED_AT = 4
 SHARPNESS = 8.0
@@ -93,27 +93,12 @@ class Memory:
 
 
 @dataclass(eq=False)
-class Node:
+class Node(Router):
     """A leaf, which holds memories, or an inner node, which has a router."""
 
-    number: int
-    parent: Node | None = None
-    left: Node | None = None
-    right: Node | None = None
     n: int = 0  # memories at or below it
     memories: list[Memory] = field(default_factory=list)
     g: AROW = field(default_factory=AROW)
-    slope: float = 3.0
-    curvature: float = 4.0
-
-    @property
-    def is_leaf(self) -> bool:
-        return self.left is None
-
-    def children(self) -> tuple[Node, Node]:
-        assert self.left is not None
-        assert self.right is not None
-        return self.left, self.right
 
     def child(self, x: Instance) -> Node:
         left, right = self.children()
@@ -134,12 +119,6 @@ class Node:
         if left.n == 0 or right.n == 0:
             return float(left.n == 0)
         return sigma(self.slope * self.g.margin(x))
-
-    def learn_slope(self, m: float, right: bool) -> None:
-        """Take a Newton step on the logistic loss, from the margin before the router learnt."""
-        p = sigma(self.slope * m)
-        self.curvature += p * (1 - p) * m * m
-        self.slope = min(max(self.slope + (right - p) * m / self.curvature, 0.5), 30.0)
 
 
 class MemoryTree:
@@ -242,7 +221,7 @@ class MemoryTree:
 
     def _split(self, v: Node) -> None:
         memories, v.memories = v.memories, []
-        v.left, v.right = (Node(len(self.nodes) + i, v) for i in (0, 1))
+        v.left, v.right = (Node(len(self.nodes) + i, parent=v) for i in (0, 1))
         self.nodes += [v.left, v.right]
         v.n, v.g = 0, AROW()
         for z in memories:

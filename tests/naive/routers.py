@@ -7,27 +7,45 @@ nodes.
 
 from __future__ import annotations
 
-from typing import Protocol, Self, TypeVar
+from abc import ABC, abstractmethod
+from dataclasses import KW_ONLY, dataclass
+from typing import Self, TypeVar
 
-from .learners import Instance
+from .learners import Instance, sigma
 
 BREADTH = 2
 
 
-class Router(Protocol):
-    """A node of such a tree."""
+@dataclass(eq=False)
+class Router(ABC):
+    """A node of such a tree; the probability is a logistic function of a margin."""
 
     number: int
+    _: KW_ONLY
+    parent: Self | None = None
+    left: Self | None = None
+    right: Self | None = None
+    slope: float = 3.0
+    curvature: float = 4.0
 
     @property
     def is_leaf(self) -> bool:
-        """Whether it has no children."""
+        return self.left is None
 
     def children(self) -> tuple[Self, Self]:
-        """Return the left and the right one."""
+        assert self.left is not None
+        assert self.right is not None
+        return self.left, self.right
 
+    @abstractmethod
     def goes_right(self, x: Instance) -> float:
         """Return the probability that x goes right."""
+
+    def learn_slope(self, m: float, right: bool) -> None:
+        """Take a Newton step on the logistic loss, from the margin before the router learnt."""
+        p = sigma(self.slope * m)
+        self.curvature += p * (1 - p) * m * m
+        self.slope = min(max(self.slope + (right - p) * m / self.curvature, 0.5), 30.0)
 
 
 R = TypeVar("R", bound=Router)
