@@ -309,19 +309,18 @@ class Ways:
 
 def ways_to(learned: AnyLearned, rows: Rows, label: int) -> Ways:
     """Return the ways of a single row to a label, by id."""
-    if isinstance(learned.engine, _core.LomTree):
-        return _in_lom_tree(learned, rows, label)
-    if isinstance(learned.engine, _core.MemoryTree):
-        return _in_memory_tree(learned, rows, label)
-    if isinstance(learned.engine, _core.Forest):
-        return _in_forest(learned, rows, label)
-    return _in_label_tree(learned, rows, label)
-
-
-def _in_label_tree(learned: AnyLearned, rows: Rows, label: int) -> Ways:
-    """Return the path to the label's own leaf, in the first tree."""
     found = learned.engine.explain(*rows.arrays, label)
-    tree = cast("TreeEngine", learned.engine).tree()
+    if isinstance(learned.engine, _core.LomTree):
+        return _in_lom_tree(found)
+    if isinstance(learned.engine, _core.MemoryTree):
+        return _in_memory_tree(found)
+    if isinstance(learned.engine, _core.Forest):
+        return _in_forest(found)
+    return _in_label_tree(found, cast("TreeEngine", learned.engine).tree())
+
+
+def _in_label_tree(found: Mapping[str, Any], tree: Mapping[str, npt.NDArray[Any]]) -> Ways:
+    """Return the path to the label's own leaf, in the first tree."""
     nodes = tree_numbers(tree)[found["node"].astype(np.int64)]
     return Ways(
         values=found["value"],
@@ -334,9 +333,8 @@ def _in_label_tree(learned: AnyLearned, rows: Rows, label: int) -> Ways:
     )
 
 
-def _in_lom_tree(learned: AnyLearned, rows: Rows, label: int) -> Ways:
+def _in_lom_tree(found: Mapping[str, Any]) -> Ways:
     """Return the example's path, with the share of the label's examples that followed it."""
-    found = learned.engine.explain(*rows.arrays, label)
     nodes, seen = found["node"].tolist(), found["seen"].astype(np.float64)
     # The engine's margins are positive for the right child; make them positive for the child that
     # the example goes to.
@@ -355,16 +353,15 @@ def _in_lom_tree(learned: AnyLearned, rows: Rows, label: int) -> Ways:
     )
 
 
-def _in_memory_tree(learned: AnyLearned, rows: Rows, label: int) -> Ways:
+def _in_memory_tree(found: Mapping[str, Any]) -> Ways:
     """Return the example's path, then the similarity of the label's examples and its classifier.
 
     Only these last two, at the leaf, are averaged, since routers do not distinguish labels.
     """
-    found = learned.engine.explain(*rows.arrays, label)
     nodes = found["node"].tolist()
     sign = np.where(found["right"][1:], 1, -1).astype(np.float32)
     at_leaf = [(found["near.bias"], found["near"])]
-    if found["classifier"].size == rows.ids.size:
+    if found["classifier"].size == found["near"].size:
         at_leaf.append((found["classifier.bias"], found["classifier"]))
     steps = sign.size + len(at_leaf)
     return Ways(
@@ -381,9 +378,8 @@ def _in_memory_tree(learned: AnyLearned, rows: Rows, label: int) -> Ways:
     )
 
 
-def _in_forest(learned: AnyLearned, rows: Rows, label: int) -> Ways:
+def _in_forest(found: Mapping[str, Any]) -> Ways:
     """Return the ways to all leaves reached; the path leads to the label's largest share."""
-    found = learned.engine.explain(*rows.arrays, label)
     before = found["step.before"].tolist()
     ways = [_way(before, last) for last in found["leaf.step"].tolist()]
     counts = np.zeros(len(before))
