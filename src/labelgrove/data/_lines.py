@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from labelgrove._errors import FileFormatError
 from labelgrove.data._limits import MAX_LINE_BYTES
-from labelgrove.data._open import DamagedStreamError, open_pieces
+from labelgrove.data._open import DamagedStreamError, open_pieces, raising
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -50,7 +50,7 @@ class LineSource:
         except DamagedStreamError as error:
             if not self._head:
                 raise FileFormatError(self.path, 1, str(error)) from None
-            self._pieces = _raising(error)  # whole lines before the damage are still delivered
+            self._pieces = raising(error)  # whole lines before the damage are still delivered
         return self._head.removeprefix(_BYTE_ORDER_MARK)[:size]
 
     def _has(self, size: int, enough: Callable[[bytes], bool] | None) -> bool:
@@ -118,11 +118,6 @@ def lines_in(path: str) -> Iterator[tuple[int, bytes]]:
 def has_line(head: bytes) -> bool:
     """Return whether a line that is not empty is complete."""
     return b"\n" in head.lstrip()
-
-
-def _raising(error: DamagedStreamError) -> Iterator[bytes]:
-    yield from ()
-    raise error
 
 
 def _with_plain_line_ends(data: bytes) -> bytes:

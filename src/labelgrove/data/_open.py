@@ -112,9 +112,11 @@ def open_pieces(path: str, resources: ExitStack, meter: Meter | None = None) -> 
     if _is_model(head):
         return _refused("the content is a model; expected examples")
     if found := _named_by(_UNREADABLE, head):
-        return _refused(
-            f"the content is {found}; expected UTF-8, plain or as .gz, .bz2, .xz or .zst "
-            "(a spreadsheet saves it as 'CSV UTF-8')"
+        return raising(
+            DamagedStreamError(
+                f"the content is {found}; expected UTF-8, plain or as .gz, .bz2, .xz or .zst "
+                "(a spreadsheet saves it as 'CSV UTF-8')"
+            )
         )
     return meter.count(content)
 
@@ -136,9 +138,10 @@ def _named_by(magic: Mapping[bytes, str], head: bytes) -> str | None:
     return next((name for first, name in magic.items() if head.startswith(first)), None)
 
 
-def _refused(reason: str) -> Iterator[bytes]:
-    raise DamagedStreamError(reason)
-    yield b""
+def raising(error: DamagedStreamError) -> Iterator[bytes]:
+    """Return an iterator that raises the error once it is read."""
+    yield from ()
+    raise error
 
 
 def _binary(path: str, resources: ExitStack) -> BinaryIO:
