@@ -115,14 +115,8 @@ def evaluate(
 
     Raises
     ------
-    ParameterError
-        If a parameter is out of its domain.
-    DataError
-        If the data set cannot be used, or has been replaced in the meantime.
-    ModelFileError
-        If the model file is invalid, or has been replaced in the meantime.
-    LabelGroveError
-        If the executor breaks, for example because a worker is killed.
+    ParameterError, DataError, ModelFileError, LabelGroveError
+        As for `predict_topk`.
     """
     places = check_ks(ks)
     asked = _opened(model, dataset)

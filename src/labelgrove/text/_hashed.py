@@ -98,22 +98,7 @@ class HashedText(  # type: ignore[call-arg]
         return self
 
     def partial_fit(self, texts: Iterable[str], y: object = None) -> HashedText:
-        """Check the parameters, as `fit` does.
-
-        Parameters
-        ----------
-        texts, y : ignored
-
-        Returns
-        -------
-        HashedText
-            This transformer.
-
-        Raises
-        ------
-        ParameterError
-            When a parameter lies outside its domain.
-        """
+        """Do the same as `fit`."""
         return self.fit(texts, y)
 
     def transform(self, texts: Iterable[str]) -> csr_array:
