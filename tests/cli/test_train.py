@@ -136,6 +136,7 @@ def test_a_model_for_prediction_is_smaller_and_predicts_the_same(
     ("words", "message"),
     [
         (["--algorithm", "online-plz"], "no such algorithm; did you mean online-plt?"),
+        (["--algorithm", "PLT"], "no such algorithm; did you mean plt?"),
         (["--algorithm", "forest"], "embedding, memory-tree, auto)"),
         (["--set", "alfa=1"], "did you mean alpha?"),
         (["--set", "alpha=2"], "alpha=2: expected"),

@@ -245,3 +245,8 @@ def test_what_cannot_be_written(tmp_path: Path, data, labels, format, message: s
         write_examples(tmp_path / "f", data, labels, format)
     assert message in str(caught.value)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_labels_of_a_set_are_written_in_order(tmp_path: Path) -> None:
+    write_examples(tmp_path / "f.jsonl", ["a"], [set("hgfedcba")])
+    assert read_examples(tmp_path / "f.jsonl").labels == [tuple("abcdefgh")]

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -61,6 +62,7 @@ _INVALID = re.compile(
     r"Invalid value for '([^']+)'.*: Input should be "
     r"(greater than or equal to|less than or equal to|a valid integer|a valid number)([^,]*).*"
 )
+_SURPLUS = re.compile(r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)")
 _EXPECTED = {
     "greater than or equal to": "at least",
     "less than or equal to": "at most",
@@ -137,8 +139,8 @@ def _about_usage(failure: BaseException, message: str) -> str:
     context = getattr(failure, "ctx", None)
     if context is None:
         return message
-    parameters = {parameter.name for parameter in context.command.params}
-    if message.startswith("Got unexpected extra argument") and {"data", "limit"} <= parameters:
+    surplus = _SURPLUS.fullmatch(message)
+    if surplus and Path(surplus[1]).exists() and {"data", "limit"} <= context.params.keys():
         message += "; labelgrove convert joins several files into one DATA"
     return f"{message[:1].lower()}{message[1:]} (see '{context.command_path} --help')"
 

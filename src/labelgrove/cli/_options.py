@@ -344,7 +344,7 @@ def parse_settings(
 
 def hint(word: str, known: Iterable[str]) -> str:
     """Return a clause that suggests the known word most like this one, if any is."""
-    close = get_close_matches(word, list(known), n=1)
+    close = get_close_matches(word.lower(), list(known), n=1)
     return f"; did you mean {close[0]}?" if close else ""
 
 

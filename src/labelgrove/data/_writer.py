@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -182,7 +182,9 @@ def _checked_labels(labels: Sequence[Collection[int | str]], as_int: bool) -> La
             raise DataError(
                 f"labels of row {row} are {shown(str(names))}; expected a collection of labels"
             )
-        rows.append(tuple(dict.fromkeys(_label(name, row, as_int) for name in names)))
+        distinct = dict.fromkeys(_label(name, row, as_int) for name in names)
+        # The order of a set is arbitrary, and must not decide which label arrives first.
+        rows.append(tuple(sorted(distinct, key=str) if isinstance(names, Set) else distinct))
     return rows
 
 

@@ -37,9 +37,13 @@ def evaluate(
     model_file: _options.ModelArgument,
     data: _options.DataArgument,
     k: Annotated[
-        str,
-        typer.Option("-k", metavar="K,…", help="Measure the ranking at these numbers of places."),
-    ] = "1,3,5",
+        list[str] | None,
+        typer.Option(
+            "-k",
+            metavar="K,…",
+            help="Measure the ranking at these numbers of places. Repeatable. Default: 1,3,5.",
+        ),
+    ] = None,
     filter_pairs: _options.FilterPairsOption = None,
     propensity: Annotated[
         str | None,
@@ -91,7 +95,7 @@ def evaluate(
     F1 is measured on the label sets that MODEL predicts with its own thresholds, or with
     --threshold: macro (the mean over the labels in DATA), micro and instance.
     """
-    places = _places(k)
+    places = _places(",".join(k or ["1,3,5"]))
     model = load_model(model_file, jobs=jobs, naming=naming)
     with labelled(model, data, reading, limit) as source:
         cut = chosen_cut(model, threshold, thresholds)
