@@ -389,7 +389,8 @@ def test_what_cannot_be_served_or_followed_is_refused(run: Any, tmp_path: Path) 
     assert "--memory 500: expected a size of 1,000,000 bytes" in result.stderr
     (tmp_path / "file").write_text("")
     result = run("serve", tmp_path / "file", status=1)
-    assert result.stderr == f"error: {tmp_path / 'file'}: expected a folder\n"
+    expected = "expected a folder, in which the service keeps what it learns"
+    assert result.stderr == f"error: {tmp_path / 'file'}: this is a file; {expected}\n"
 
 
 def test_a_project_that_was_never_there_is_not_recovered(run: Any, tmp_path: Path) -> None:

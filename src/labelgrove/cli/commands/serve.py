@@ -111,7 +111,10 @@ def serve(
     if follow is not None:
         _check_leader(follow, own=bool(project or demo))
     if directory.exists() and not directory.is_dir():
-        raise ParameterError(f"{directory}: expected a folder")
+        raise ParameterError(
+            f"{directory}: this is a file; expected a folder, in which the service keeps what it "
+            "learns"
+        )
     _log_to_stderr(as_json=json)
     _allow_many_files()
     most = None if memory is None else byte_count("--memory", memory, 1_000_000)
