@@ -222,7 +222,7 @@ def test_what_cannot_be_is_said(
     assert "--thresholds, not both" in refused(
         "predict", vector_model, vectors, "--thresholds", "--threshold", "0.5"
     )
-    assert "expected one of auto, ofo, fta, sto" in refused(
+    assert "--method best: expected one of auto, ofo, fta, sto" in refused(
         "tune", vector_model, vectors, "--method", "best", *out
     )
     assert "expected method='auto', 'fta' or 'sto'" in refused(

@@ -105,6 +105,7 @@ GOOD = "text,label\na,x\nb,y\n"
         ("name,label\na,x\n", 1, "there is no 'text' (and no 'title') among 'name', 'label'"),
         ("text,text,label\n", 1, "'text' occurs twice"),
         ('"text,label\n', 1, "quotes do not match"),
+        ("text|label\na|x\n", 1, "; columns are separated by ',' or ';' or tabs"),
         ("text,label\ra,x\rb,y\r", 1, "is a carriage return; expected lines to end with"),
         (
             GOOD + "c,x,z\n",

@@ -52,6 +52,7 @@ _NAMED = OPTIONS | {
     "dtype": "--dtype",
     "memory": "--memory",
     "average": "--average",
+    "method": "--method",
 }
 _PARAMETER = re.compile(rf"^({'|'.join(_NAMED)})='?([^':]*)'?:")
 
@@ -63,6 +64,7 @@ _INVALID = re.compile(
     r"(greater than or equal to|less than or equal to|a valid integer|a valid number)([^,]*).*"
 )
 _SURPLUS = re.compile(r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)")
+_NO_CHOICE = re.compile(r"Invalid value for '([^']+)': (?:Value error, )?'(.*)' is not one of (.*)")
 _EXPECTED = {
     "greater than or equal to": "at least",
     "less than or equal to": "at most",
@@ -136,6 +138,7 @@ def _about_usage(failure: BaseException, message: str) -> str:
     if found is not None and problems:
         expected = _EXPECTED.get(found[2], found[2])
         message = f"{found[1]} {problems[0]['input']}: expected {expected}{found[3]}"
+    message = _NO_CHOICE.sub(r"\1 \2: expected one of \3", message)
     context = getattr(failure, "ctx", None)
     if context is None:
         return message

@@ -28,6 +28,8 @@ DELIMITERS = {"csv": ",;\t", "tsv": "\t"}
 
 _FOR_EXCEL = re.compile(r"sep=([,;|\t])\n")
 
+_SEPARATING = re.compile(r"[^\w\s]")
+
 _QUOTES = "expected quotes around a field to begin right after the separator"
 
 T = TypeVar("T")
@@ -82,6 +84,9 @@ def split_header(
         except RowError as error:
             if problem is None or len(names) > 1:  # of this separator, if it separates something
                 problem = error
+    if _SEPARATING.search(header) and not any(one in header for one in delimiters):
+        allowed = " or ".join("tabs" if one == "\t" else f"'{one}'" for one in delimiters)
+        problem = RowError(f"{problem}; columns are separated by {allowed}")
     raise FileFormatError(path, line, f"in the line that names the columns {problem}")
 
 
