@@ -60,7 +60,7 @@ def test_the_frame_used_here_is_sound(raw: RawWriter) -> None:
 
 @pytest.mark.parametrize("length", [2**64 - 1, 2**63, 2**32, 10_000, 3])
 def test_a_wrong_length_of_the_header(raw: RawWriter, length: int) -> None:
-    refuse(raw({"__metadata__": metadata()}, length=length), "header of|cannot be read as JSON")
+    refuse(raw({"__metadata__": metadata()}, length=length), "not a model|header of|cannot be read")
 
 
 def test_a_header_longer_than_allowed(raw: RawWriter, tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_a_header_longer_than_allowed(raw: RawWriter, tmp_path: Path) -> None:
     with path.open("wb") as file:
         file.write((2**22 + 1).to_bytes(8, "little"))
         file.truncate(2**23)
-    refuse(path, "is truncated .*declare a header of 4194305 bytes")
+    refuse(path, "this is not a model of LabelGrove$")
 
 
 @pytest.mark.parametrize("content", [b"", b"\0", b"1234567", b"\0" * 8, b"\0" * 1000])
