@@ -39,7 +39,7 @@ TEST("training set: a node learns from the examples with a label below it, whate
   for (float& cost : random_costs) cost = random.between(0.1F, 9.0F);
   TrainingSet data;
   data.size = labels.size();
-  data.example = [&](std::size_t i) { return TrainingSet::Example{{}, labels[i]}; };
+  data.example = [&](std::size_t i) { return LabelledExample{{}, labels[i]}; };
   for (const std::vector<float>& costs : {std::vector<float>(), random_costs}) {
     data.label_costs = costs;
     for (const unsigned threads : {0U, 1U, 3U, 9U}) {
