@@ -25,9 +25,9 @@ struct Scored {
 };
 
 // The order of results.
-inline bool better(const Scored& a, const Scored& b) {
+inline constexpr auto better = [](const Scored& a, const Scored& b) {
   return a.probability != b.probability ? a.probability > b.probability : a.label < b.label;
-}
+};
 
 // Puts a label among the k best found so far, a heap with the worst on top, or returns false if it is none of them.
 // REQUIRES: k > 0.
