@@ -16,15 +16,7 @@ from labelgrove.service import Service, Settings, create_app
 from labelgrove.service import _follow as follow
 from labelgrove.service._problems import DamagedLog, Problem
 from labelgrove.service._project import Project
-from service.kit import SMALL, examples
-
-
-def until(holds: Callable[[], Any]) -> None:
-    """Wait for what happens in other threads."""
-    end = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.02)
+from service.kit import SMALL, examples, until
 
 
 def has_caught_up(replica: Service, head: int) -> Callable[[], bool]:

@@ -13,7 +13,7 @@ from labelgrove.client import Client
 from labelgrove.service import Service
 from labelgrove.vocabulary import Concept, Vocabulary
 from reporting.browser import PATIENCE_MS, Screen
-from service.kit import examples
+from service.kit import examples, until
 
 expect.set_options(timeout=PATIENCE_MS)
 
@@ -24,8 +24,10 @@ def look_for_news(page: Page) -> None:
     """Wait until the page has asked for news again, and got an answer."""
     answered: list[str] = []
     page.on("response", lambda answer: answered.append(answer.url))
-    while not any("/stats?" in one for one in answered):
-        page.clock.fast_forward(3000)  # since its last look
+    until(
+        lambda: any("/stats?" in one for one in answered),
+        lambda: page.clock.fast_forward(3000),  # since its last look
+    )
 
 
 def test_it_suggests_while_typing_and_learns_what_is_taught(
@@ -154,8 +156,8 @@ def test_it_does_not_ask_again_while_it_waits(screen: Callable[..., Screen], add
         page.locator("#label").fill("cat")
     assert len(held) == 1
     held[0].continue_()
-    while len(held) == 1:  # it goes on once it has got its answer
-        page.clock.fast_forward(3000)
+    # It goes on once it has got its answer.
+    until(lambda: len(held) > 1, lambda: page.clock.fast_forward(3000))
 
 
 def test_a_token_to_read_shows_everything_but_the_log(
