@@ -147,6 +147,45 @@ def test_forgetting_is_finished_after_a_crash(tmp_path: Path) -> None:
     without.close()
 
 
+@pytest.mark.parametrize("kind", ["forget", "merge"])
+@pytest.mark.parametrize("ending", ["service", "project"])
+def test_nobody_waits_for_a_replay_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, ending: str
+) -> None:
+    replaying, ended = Event(), Event()
+    project = Project(tmp_path, SMALL, stopping=lambda: ending == "service" and ended.is_set())
+    project.log.append(additions(50)).result()
+    fingerprint_at_the_end(project)
+    project.snapshot().result()
+    events = History.events
+
+    def wait_for_the_end(*given: Any) -> Any:
+        replaying.set()
+        assert ended.wait(30)
+        return events(*given)
+
+    monkeypatch.setattr(History, "events", wait_for_the_end)
+    if kind == "forget":
+        project.log.forget("@7").result()
+    else:
+        project.log.append([Addition("merge", Merging(["fox", "goat"], "farm"))]).result()
+    applied = project.applied(project.log.head)
+    assert replaying.wait(30)
+    if ending == "project":
+        project.stop("project 'demo' is being deleted")
+    ended.set()
+    for waiting in (applied, project.snapshot()):  # whose model may know what is forgotten
+        with pytest.raises(Problem, match="shutting down" if ending == "service" else "deleted"):
+            waiting.result(30)
+    project.close()
+    assert project.learner.sequence < project.log.head
+    assert len(project.snapshots()) == (kind == "merge")
+    monkeypatch.undo()
+    again = opened(tmp_path)
+    assert fingerprint_at_the_end(again)[0] == project.log.head
+    again.close()
+
+
 @pytest.mark.parametrize("damage", ["cut", "flip", "empty", "all"])
 def test_a_damaged_snapshot_falls_back(
     tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture

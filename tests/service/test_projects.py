@@ -29,7 +29,7 @@ from labelgrove.service._http import Context
 from labelgrove.service._model import Learner
 from labelgrove.service._problems import DamagedLog, Problem, ShuttingDown
 from labelgrove.service._project import Project
-from service.kit import DEMO, SMALL, additions, examples, refused, teach
+from service.kit import DEMO, SMALL, additions, examples, refused, teach, until
 
 
 def test_projects_are_made_once_and_removed(client: TestClient) -> None:
@@ -67,16 +67,15 @@ def test_a_project_is_removed_without_learning_what_waits(
 ) -> None:
     advance, learnt = History.advance, list[int]()
 
-    def advance_slowly(history: History, learner: Learner, rows: Sequence[Row]) -> None:
+    def advance_slowly(history: History, learner: Learner, rows: Sequence[Row], *more: Any) -> None:
         time.sleep(0.05)
-        advance(history, learner, rows)
+        advance(history, learner, rows, *more)
         learnt.append(len(rows))
 
     monkeypatch.setattr(History, "advance", advance_slowly)
     with ThreadPoolExecutor(1) as threads:
         asked = threads.submit(teach, client, 200)  # and wait until they are applied
-        while not learnt:
-            time.sleep(0.01)
+        until(lambda: learnt)
         assert client.delete(DEMO).status_code == 204
         with pytest.raises(AssertionError, match="is being deleted"):
             asked.result(20)
@@ -89,8 +88,7 @@ def test_a_service_is_ready_while_a_project_is_removed(
     with ThreadPoolExecutor(1) as threads:
         with service.using("demo") as project:
             removed = threads.submit(client.delete, DEMO)
-            while project.failure is None:
-                time.sleep(0.01)
+            until(lambda: project.failure)
             assert client.get("/health/ready").json() == {"status": "ready"}
         assert removed.result(20).status_code == 204
 
@@ -160,8 +158,7 @@ def test_who_comes_while_a_project_is_removed_finds_none(service: Service) -> No
     with ThreadPoolExecutor(3) as threads:
         with service.using("demo"):
             removed = threads.submit(service.delete, "demo")
-            while "demo" not in service._busy:
-                time.sleep(0.001)
+            until(lambda: "demo" in service._busy)
             for late in (service.enter, service.delete):  # they must not wait for the last user
                 with pytest.raises(Problem, match="no project 'demo'"):
                     threads.submit(late, "demo").result(20)
@@ -428,8 +425,7 @@ def test_who_opens_projects_is_alive_but_not_ready(served: Any, tmp_path: Path) 
         assert refused.status_code == 503 and "still being opened" in refused.json()["detail"]
     finally:
         go.set()
-    while httpx.get(f"{at}/health/ready").status_code != 200:
-        time.sleep(0.01)
+    until(lambda: httpx.get(f"{at}/health/ready").is_success)
     server.should_exit = True
     running.result(30)
 
@@ -474,8 +470,7 @@ def test_nobody_waits_for_projects_when_the_service_ends(
 
     def replay(_: History, upto: int, stopping: Callable[[], bool]) -> None:
         opening.set()
-        while not stopping():
-            time.sleep(0.01)
+        until(stopping)
         raise ShuttingDown
 
     async def entered(context: Context, name: str) -> Project:
@@ -516,3 +511,19 @@ def test_nobody_waits_for_rebuilds_when_the_service_ends(
         server.should_exit = True
         refused(asked.result(), 503, "stopped")
     running.result(30)
+
+
+def test_nobody_waits_for_a_body_when_the_service_ends(
+    served: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "_LAST_BODY_SECONDS", 0.01)
+    service = Service(tmp_path)
+    service.create("demo", SMALL)
+    running, server, at = served(service, lambda: None)
+    host, _, port = at.removeprefix("http://").partition(":")
+    head = f"POST {DEMO}/learn HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n["
+    with socket.create_connection((host, int(port)), timeout=30) as connection:
+        connection.sendall(head.encode())
+        time.sleep(0.2)  # so that it has come
+        server.should_exit = True
+        running.result(10)

@@ -56,6 +56,7 @@ _MOST_CONNECTIONS = 2_000
 _HEAD_SECONDS = 20.0
 _HEAD_BYTES = 64 * 1024
 _READING_SECONDS = 60.0
+_LAST_BODY_SECONDS = 2.0
 _FRAMING = (b"content-length", b"transfer-encoding")
 
 
@@ -250,6 +251,15 @@ class Protocol(HttpToolsProtocol):
         """End the body, unless it follows in another parser."""
         if not self.parser.should_upgrade():
             super().on_message_complete()
+
+    def shutdown(self) -> None:
+        """Close the connection once its request is answered, or does not arrive soon."""
+        super().shutdown()
+        self.loop.call_later(_LAST_BODY_SECONDS, self._stop_receiving)
+
+    def _stop_receiving(self) -> None:
+        if self.cycle is not None and self.cycle.more_body:
+            self.transport.close()
 
     def _watch_reading(self, before: float = math.inf) -> None:
         left = self.transport.get_write_buffer_size()

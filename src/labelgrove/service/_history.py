@@ -77,19 +77,27 @@ class History:
             learner = Learner(self._settings, self._controls, last.sequence - 1)
             learner.begin_anew(last, self._begun_at(last, stopping))
         for rows in self.events(learner.sequence, upto, stopping):
-            self.advance(learner, rows)
+            self.advance(learner, rows, stopping)
         if to_learn >= LONG:
             seconds = time.monotonic() - started
             _log.info("%s: learnt them in %.0f s", self._folder.name, seconds)
         return learner
 
-    def advance(self, learner: Learner, rows: Sequence[Row]) -> None:
-        """Apply events of the current log, from which forgotten examples are erased."""
+    def advance(
+        self, learner: Learner, rows: Sequence[Row], stopping: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Apply events of the current log, from which forgotten examples are erased.
+
+        Raises
+        ------
+        ShuttingDown
+            Once ``stopping`` returns true where all events are learnt again.
+        """
         plain: list[Row] = []
         for row in rows:
             if row.kind in NEW_BEGINNINGS:
                 learner.apply(plain)
-                learner.begin_anew(row, self._begun_at(row))
+                learner.begin_anew(row, self._begun_at(row, stopping))
                 plain = []
             else:
                 plain.append(row)
@@ -119,7 +127,7 @@ class History:
         kinds = {row.kind for row in self._controls if after < row.sequence < before}
         return kinds & {"forget", *NAME_CHANGES}
 
-    def _begun_at(self, row: Row, stopping: Callable[[], bool] = lambda: False) -> TextClassifier:
+    def _begun_at(self, row: Row, stopping: Callable[[], bool]) -> TextClassifier:
         """Learn the model that begins at an event from the examples before it."""
         event = body_of(row)
         upto = event.upto if isinstance(event, Rebuilt) else 0

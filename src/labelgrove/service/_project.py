@@ -23,7 +23,7 @@ from labelgrove.service._events import Rebuilt, Row, body_of
 from labelgrove.service._history import LONG, History
 from labelgrove.service._log import Addition, Log, now
 from labelgrove.service._model import EMPTY, Suggested
-from labelgrove.service._problems import Problem
+from labelgrove.service._problems import Problem, ShuttingDown
 from labelgrove.service._rebuild import compare_beside
 from labelgrove.service._settings import Settings
 from labelgrove.service._snapshots import Snapshot, snapshots, tidy, write_snapshot
@@ -84,7 +84,8 @@ class Project:
     following : bool
         Whether all events come from another server.
     stopping : callable
-        Whether to give up opening the project, which may take as long as learning the log did.
+        Whether to give up learning the log again, at the start or without a forgotten example,
+        which may take as long as learning it did.
 
     Raises
     ------
@@ -112,6 +113,7 @@ class Project:
     ) -> None:
         self.folder, self.name, self.following = folder, folder.name, following
         self.failure: str | None = None
+        self._stopping = lambda: stopping() or self.failure is not None
         self._changed = threading.Condition()
         self._closing = False
         self._rebuilding = threading.Lock()
@@ -321,6 +323,10 @@ class Project:
             rows = self.log.read(self.learner.sequence, size)
             self._judge(rows)
             self._apply(rows)
+        except ShuttingDown as stopped:  # the next start learns the log again
+            if self.failure is None:
+                self.stop(str(stopped))
+            return 1
         except Exception as failure:  # noqa: BLE001  the model may be in any state now
             self.stop(
                 f"{self.name}: the model cannot follow its log ({failure}); restart the service"
@@ -368,7 +374,7 @@ class Project:
         """Apply events; if an example was forgotten, replay the log without it."""
         for place, row in enumerate(rows):
             if row.kind == "forget":
-                self._history.advance(self.learner, rows[:place])
+                self._history.advance(self.learner, rows[:place], self._stopping)
                 # One replay covers all examples forgotten so far.
                 head = self.log.head  # `controls` may already hold the next event
                 last = max(
@@ -377,10 +383,10 @@ class Project:
                     if one.kind == "forget" and one.sequence <= head
                 )
                 self._remove_outdated()
-                self.learner = self._history.model_at(last)
+                self.learner = self._history.model_at(last, self._stopping)
                 self._snapshot_if_new()
                 return
-        self._history.advance(self.learner, rows)
+        self._history.advance(self.learner, rows, self._stopping)
 
     # --- snapshots -----------------------------------------------------------------------------
 
@@ -399,6 +405,8 @@ class Project:
                 path.unlink(missing_ok=True)
 
     def _take_snapshot(self) -> Snapshot | None:
+        if self.failure is not None:  # the model may hold an example that is forgotten by now
+            raise Problem(503, self.failure)
         if not self.learner.has_learnt:
             return None
         there = next(iter(self.snapshots()), None)
