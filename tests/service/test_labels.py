@@ -54,8 +54,11 @@ def test_the_label_that_is_called_just_so_is_listed_first(client: TestClient) ->
 
 def test_a_blank_is_no_label(client: TestClient) -> None:
     teach(client, 20)
-    blank = {"text": "a cat", "labels": ["cat", " "]}
-    refused(client.post(f"{DEMO}/examples", json={"examples": [blank]}), 422, "' ' is blank")
+    sent = [{"text": "a cat", "labels": ["cat"]}, {"text": "a cat", "labels": ["cat", "\t "]}]
+    answer = client.post(f"{DEMO}/examples", json={"examples": sent})
+    refused(answer, 422, "that is not blank at `.examples[1].labels[1]`")
+    annif = [{"text": "a cat", "subjects": [{"uri": one} for one in ("cat", " ")]}]
+    refused(client.post(f"{DEMO}/learn", json=annif), 422, "not blank", "[0].subjects[1].uri")
     refused(client.post(f"{DEMO}/labels/rename", json={"names": {"cat": "\t"}}), 422, "is blank")
     into = {"labels": ["cat", "dog"], "into": " "}
     refused(client.post(f"{DEMO}/labels/merge", json=into), 422, "is blank")

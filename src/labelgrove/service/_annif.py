@@ -19,7 +19,7 @@ from labelgrove.service._events import (
     MOST_LABELS,
     MOST_TEXT,
     Learnt,
-    Name,
+    NewLabel,
     Probability,
     Row,
 )
@@ -134,7 +134,7 @@ class DocumentResults(Struct):
 class Subject(Struct):
     """A label of an example."""
 
-    uri: Name
+    uri: NewLabel
     label: str | None = None
 
 

@@ -24,7 +24,9 @@ MOST_EXAMPLES = 10_000
 # from matching before a trailing newline.
 _EXAMPLE_ID = r"^(?!\.{1,2}$)[^@\x00-\x1f/][^\x00-\x1f/]*$(?!\n)"
 _LANGUAGE = r"^[a-z]{2,3}(-[A-Za-z0-9]{1,8})*$(?!\n)"
+_NOT_BLANK = r"\S"
 _IN_WORDS = {
+    _NOT_BLANK: "that is not blank",
     _EXAMPLE_ID: "without slashes and control characters that does not begin with @ and is not . "
     "or ..",
     _LANGUAGE: "with a language code, such as en or pt-BR",
@@ -33,6 +35,9 @@ _IN_WORDS = {
 Name = Annotated[str, Meta(min_length=1, max_length=1_000)]
 Text = Annotated[str, Meta(min_length=1, max_length=MOST_TEXT)]
 Names = Annotated[list[Name], Meta(min_length=1, max_length=MOST_LABELS)]
+# Of requests; older logs may hold blank labels.
+NewLabel = Annotated[Name, Meta(pattern=_NOT_BLANK)]
+NewLabels = Annotated[list[NewLabel], Meta(min_length=1, max_length=MOST_LABELS)]
 Probability = Annotated[float, Meta(ge=0.0, le=1.0)]
 ExampleId = Annotated[
     str,

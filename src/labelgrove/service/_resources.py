@@ -25,7 +25,7 @@ from labelgrove.service._events import (
     Learnt,
     Merging,
     Name,
-    Names,
+    NewLabels,
     Removal,
     Renaming,
     Text,
@@ -100,7 +100,7 @@ class NewExample(Struct, forbid_unknown_fields=True):
     """A text and its labels."""
 
     text: Text
-    labels: Names
+    labels: NewLabels
     id: ExampleId | None = None
 
 
@@ -124,7 +124,7 @@ class Feedback(Struct, forbid_unknown_fields=True):
     """The right labels for the text of a remembered suggestion."""
 
     id: Annotated[str, Meta(min_length=1, max_length=200)]
-    labels: Names
+    labels: NewLabels
 
 
 @routes.add("POST", f"{PROJECT}/examples", "learn", body=NewExamples, query=Waiting)
