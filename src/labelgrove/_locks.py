@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 from weakref import WeakSet
 
 from labelgrove._errors import LabelGroveError
 
-_held: WeakSet[IO[str]] = WeakSet()
+_held: WeakSet[IO[Any]] = WeakSet()
 
 
 def locked(path: Path, refusal: str) -> IO[str]:
@@ -21,18 +21,30 @@ def locked(path: Path, refusal: str) -> IO[str]:
     processes are not locked out there.
     """
     file = path.open("a", encoding="ascii")
+    if hold(file) is False:
+        file.close()
+        raise LabelGroveError(refusal)
+    return file
+
+
+def hold(file: IO[Any]) -> bool | None:
+    """Lock an open file until it is closed; None if it cannot be known who holds it.
+
+    False if another process does.
+    """
+    held = None
     if sys.platform != "win32":
         import fcntl
 
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            held = True
         except (BlockingIOError, PermissionError):
-            file.close()
-            raise LabelGroveError(refusal) from None
+            return False
         except OSError:
             pass  # the file system has no locks
     _held.add(file)
-    return file
+    return held
 
 
 def _let_go() -> None:

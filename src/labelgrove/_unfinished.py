@@ -6,16 +6,18 @@ import errno
 import hashlib
 import json
 import os
+import re
 import secrets
 import shutil
 import stat
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, BinaryIO, Self
 
-from labelgrove._locks import locked
+from labelgrove._locks import hold, locked
 from labelgrove._paths import followed
 
 
@@ -29,6 +31,8 @@ DISK_FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 """Numbers of the errors, often without a file name, of a write to a full disk."""
 
 
+_PARTIAL = re.compile(r"\.[0-9a-f]{16}\.partial")
+_MOMENTS = 60.0  # in seconds
 _LONGEST_NAME = 255  # in bytes, on most file systems
 
 
@@ -150,20 +154,38 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     target = followed(path)
     # A long call that is killed while it writes clears its own folder when it resumes.
     work = work_folder(target)
-    partial = (work if work.is_dir() else target.parent) / f".{secrets.token_hex(8)}.partial"
+    folder = work if work.is_dir() else target.parent
+    _remove_abandoned(folder)
+    partial = folder / f".{secrets.token_hex(8)}.partial"
     try:
         with partial.open("xb") as file:
+            hold(file)  # or the next call takes it for abandoned
             with suppress(OSError):  # nothing to replace, or no permissions on this file system
                 partial.chmod(stat.S_IMODE(target.stat().st_mode))
             yield file
             file.flush()
             os.fsync(file.fileno())
+            with suppress(OSError):
+                os.utime(partial)
         partial.replace(target)
     except BaseException:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
         raise
     sync_folder(target.parent)
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Remove unfinished files of processes that were killed.
+
+    A process holds a lock on its file, except in the moments before and after it writes.
+    """
+    for path in folder.glob(".*.partial"):
+        with suppress(OSError):
+            if _PARTIAL.fullmatch(path.name) and time.time() - path.stat().st_mtime > _MOMENTS:
+                with path.open("r+b") as file:
+                    if hold(file):
+                        path.unlink()
 
 
 # Not every file system can flush a folder; then the rename itself must suffice.

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from labelgrove import ModelFileError
+from labelgrove._unfinished import replacing
 from labelgrove.persistence import StoredModel, _write, read_model, write_model
 from persistence.small_model import HEADER, small_arrays
 
@@ -69,6 +70,22 @@ def test_a_kill_leaves_the_old_file(model: Path) -> None:
     assert done.returncode == 9
     assert model.read_bytes() == before
     read_model(model)
+
+
+@posix
+def test_what_killed_processes_have_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
+    left, young = tmp_path / f".{'0' * 16}.partial", tmp_path / f".{'1' * 16}.partial"
+    others = [tmp_path / ".partial", tmp_path / ".mine.partial", tmp_path / ".sub.partial"]
+    for path in (left, young, *others[:2]):
+        path.touch()
+    others[2].mkdir()
+    for path in (left, *others):
+        os.utime(path, (0, 0))
+    with replacing(tmp_path / "slow.txt") as file:
+        os.utime(str(file.name), (0, 0))  # of a process that has written nothing for a while
+        write_model(tmp_path / "model.lg", HEADER, {})
+    there = {path.name for path in tmp_path.iterdir()}
+    assert there == {young.name, *(one.name for one in others), "slow.txt", "model.lg"}
 
 
 def test_what_fails_its_check_replaces_nothing(model: Path) -> None:
