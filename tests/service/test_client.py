@@ -366,6 +366,13 @@ def test_a_refusal_counts_rows_over_all_requests(
         with pytest.raises(ServiceError, match=r"`\.examples\[4\]\.text`") as refused:
             client.learn(["a", "b", "c", "d", ""], [["x"]] * 5)
         assert refused.value.row == 4 and pickle.loads(pickle.dumps(refused.value)).row == 4
+        with pytest.raises(ServiceError, match=r"`\.examples\[4\]\.labels\[0\]`"):
+            client.learn(["a", "b", "c", "d", "e"], [["x"]] * 4 + [[" "]])
+        with pytest.raises(
+            ServiceError, match=r"`\.examples\[4\]`: another example 'a'"
+        ) as refused:
+            client.learn(["a", "b", "c", "d", "e"], [["x"]] * 5, ["a", "b", "c", "d", "a"])
+        assert refused.value.row == 4
 
 
 def test_requests_are_cut_where_texts_are_long(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -185,7 +185,7 @@ def test_a_name_belongs_to_one_example(path: Path) -> None:
     other = PETS._replace(body=Learnt("cat", ["pets"]))
     fresh = Addition("learn", Learnt("dog", ["pets"]), "second")
     with pytest.raises(
-        Problem, match=r"examples\[1\]: another example 'first' already exists"
+        Problem, match=r"`\.examples\[1\]`: another example 'first' already exists"
     ) as info:
         log.append([fresh, other]).result()
     assert info.value.status == 409

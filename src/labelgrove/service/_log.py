@@ -483,7 +483,7 @@ def _append(
             if there is not None:
                 raise Problem(
                     409,
-                    f"examples[{place}]: another example {addition.name!r} already exists; "
+                    f"`.examples[{place}]`: another example {addition.name!r} already exists; "
                     "delete it first, or choose another id",
                 )
             named[addition.name] = body
