@@ -374,7 +374,9 @@ def test_what_waits_to_be_written_counts_when_a_project_is_put_away(
     for name in ("a", "b"):
         service.create(name, SMALL)
         service.teach(name, *zip(*examples(30), strict=True))
-    with service.using("a"), service.using("b"):
+    with service.using("a") as a, service.using("b") as b:
+        for project in (a, b):
+            project.applied(31).result(30)
         monkeypatch.setattr(Project, "close", close_late)
     for head in (32, 33):
         with service.using("b"):  # puts the other away
@@ -383,6 +385,35 @@ def test_what_waits_to_be_written_counts_when_a_project_is_put_away(
         with service.using("a") as project:
             assert project.log.head == service.head("a") == head
     monkeypatch.undo()
+    service.close()
+
+
+def test_nobody_waits_for_a_project_that_is_behind_to_be_put_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, advance, go = Service(tmp_path, memory=1), History.advance, threading.Event()
+    for name in ("a", "b"):
+        service.create(name, SMALL)
+        service.teach(name, *zip(*examples(30), strict=True))
+        with service.using(name) as project:
+            project.applied(31).result(30)
+
+    def wait(*given: Any) -> None:
+        assert go.wait(30)
+        advance(*given)
+
+    monkeypatch.setattr(History, "advance", wait)
+    service.teach("a", ["a cat"], [["cat"]])
+    with ThreadPoolExecutor(1) as threads:
+        try:
+            threads.submit(service.teach, "b", ["a cat"], [["cat"]]).result(10)
+        finally:
+            go.set()
+    with service.using("a") as a, service.using("b") as b:
+        for project in (a, b):
+            project.applied(32).result(30)
+    with service.using("a"):
+        assert [one.name for one in service.held()] == ["a"]
     service.close()
 
 

@@ -294,7 +294,7 @@ class Project:
                 self._tried = (self.log.taught, now())
                 threading.Thread(target=self._rebuild_in_time, daemon=True).start()
             with self._changed:
-                if not (self._jobs or self._closing or self._has_more()):
+                if not (self._jobs or self._closing or self.is_behind()):
                     self._changed.wait(_PATIENCE)
                 jobs = list(self._jobs)
                 self._jobs.clear()
@@ -303,14 +303,15 @@ class Project:
                     future.set_result(job())
                 except Exception as failure:  # noqa: BLE001  waiting callers must get any failure
                     future.set_exception(failure)
-            if self._has_more():
+            if self.is_behind():
                 size = self._step(size)
             elif self._closing:
                 break
         if self.failure is None:
             self._snapshot_if_new()
 
-    def _has_more(self) -> bool:
+    def is_behind(self) -> bool:
+        """Whether the log has events that the model is still to apply."""
         return self.failure is None and self.log.head > self.learner.sequence
 
     def _step(self, size: int) -> int:

@@ -375,7 +375,11 @@ class Service:
             self._heads.pop(name, None)
 
     def _make_room(self) -> None:
-        """Evict unused projects until the others fit into the memory limit."""
+        """Evict unused projects until the others fit into the memory limit.
+
+        Those whose models are behind their logs stay: catching up may take as long as learning did,
+        and the request that needs the room would wait for it.
+        """
         if self._memory is None:
             return
         for name in list(self._open)[:-1]:
@@ -383,6 +387,8 @@ class Service:
                 return
             with self._changed:
                 if name in self._users or name in self._busy or name not in self._open:
+                    continue
+                if self._open[name].is_behind():
                     continue
                 self._busy.add(name)
             try:
