@@ -178,8 +178,10 @@ def test_lists_leave_out_what_is_removed_meanwhile(
 
 def test_the_metrics_of_a_deleted_project_disappear(client: TestClient, service: Service) -> None:
     service.create("other", SMALL)
-    assert 'project="other"' in client.get("/metrics").text
-    service.delete("other")
+    sent = {"examples": [{"text": "a cat", "labels": ["cat"]}]}
+    assert client.post("/v1/projects/other/examples", json=sent).status_code == 200
+    assert 'labelgrove_examples_total{project="other"} 1.0' in client.get("/metrics").text
+    assert client.delete("/v1/projects/other").status_code == 204
     assert 'project="other"' not in client.get("/metrics").text
 
 

@@ -78,6 +78,8 @@ async def delete_project(call: Call) -> None:
     call.may_learn()
     await asyncio.to_thread(call.service.delete, call.name)
     call.context.seen.pop(call.name, None)
+    with suppress(KeyError):  # some versions mind that nothing was counted
+        call.context.metrics.learnt.remove(call.name)
 
 
 @routes.add("GET", f"{PROJECT}/settings", "read")
