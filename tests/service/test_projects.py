@@ -524,6 +524,30 @@ def test_nobody_waits_for_projects_when_the_service_ends(
     assert service.held() == [] and service.unopened() == {}
 
 
+@pytest.mark.parametrize("is_new", [True, False])
+def test_nobody_waits_for_a_replay_when_the_service_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_new: bool
+) -> None:
+    service = Service(tmp_path)
+    service.create("demo", SMALL)
+    if not is_new:
+        service.close()
+        service = Service(tmp_path)
+    events, asked = History.events, list[Callable[[], bool]]()
+
+    def note(history: History, after: int, upto: int, stopping: Callable[[], bool]) -> Any:
+        asked.append(stopping)
+        return events(history, after, upto, stopping)
+
+    with service.using("demo") as project:
+        service.teach("demo", *zip(*examples(30), strict=True))
+        monkeypatch.setattr(History, "events", note)
+        project.applied(project.log.forget("@7").result().sequence).result(30)
+    assert len(asked) == 1 and not asked[0]()
+    service.close()
+    assert asked[0]()
+
+
 def test_nobody_waits_for_rebuilds_when_the_service_ends(
     served: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

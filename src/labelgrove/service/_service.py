@@ -176,7 +176,7 @@ class Service:
                 if fresh:
                     self._clear(name)
                     folder.mkdir(exist_ok=True)
-                    self._keep(name, Project(folder, settings))
+                    self._keep(name, Project(folder, settings, stopping=self._is_closing))
         with self.using(name) as project:
             if project.settings != settings:
                 raise Problem(
@@ -303,9 +303,8 @@ class Service:
         if name in self._damaged:  # checking a log takes a while, so do it only once
             raise DamagedLog(self._damaged[name])
         try:
-            project = Project(
-                folder, following=self.leader is not None, stopping=lambda: self.closing
-            )
+            following = self.leader is not None
+            project = Project(folder, following=following, stopping=self._is_closing)
         except ShuttingDown:
             raise
         except DamagedLog as damage:
@@ -323,6 +322,9 @@ class Service:
             raise problem from failure
         self._unopened.pop(name, None)
         return project
+
+    def _is_closing(self) -> bool:
+        return self.closing
 
     def leave(self, name: str) -> None:
         """Release a project that was entered."""
