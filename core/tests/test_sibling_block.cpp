@@ -2,7 +2,9 @@
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <stdexcept>
+#include <vector>
 
 #include "harness.hpp"
 #include "labelgrove/compaction.hpp"
@@ -679,30 +681,46 @@ TEST("sibling block: weights read in place predict the same") {
   }
 }
 
+// Three children of a batch model, for the features 0, 2, …, 38, and a block that inherits them.
+class Batch {
+ public:
+  explicit Batch(Random& random) {
+    for (FeatureId f = 0; f < 40; f += 2) {
+      linear_.features.push_back(f);
+      for (int c = 0; c < 3; ++c) linear_.weights.push_back(random.chance(0.4) ? random.between(-2.0F, 2.0F) : 0.0F);
+    }
+    arrays_ = compacted(sparse(linear_), {});
+    arrays_.rows.resize(arrays_.rows.size() + kBytesBehind);
+    const CompactRows rows{3,
+                           WeightType::float32,
+                           arrays_.multiplier,
+                           static_cast<std::uint32_t>(arrays_.index.size()),
+                           arrays_.index.data(),
+                           arrays_.offsets.data(),
+                           arrays_.rows.data(),
+                           arrays_.bias.data()};
+    from_ = std::make_unique<CompactBlock>(linear_.link, linear_.scale, rows, arrays_.features, 0);
+  }
+  BlockView view() const {
+    BlockView view{3, true, 7, {}, bias_.data(), states_.data()};
+    view.inherited = {from_.get(), 1, 0.5F};
+    return view;
+  }
+
+ private:
+  LinearBlock linear_{Link::logistic, 1.0F, 3, {}, {0.5F, -0.5F, 0.25F}};
+  CompactedBlock arrays_;
+  std::unique_ptr<CompactBlock> from_;
+  std::vector<float> bias_{0.5F, -0.5F, 0.25F, 1.0F};
+  std::vector<float> states_{0.75F, 0.75F, 0.75F, 0.75F};
+};
+
 TEST("sibling block: inherited features are as if they had rows from the start") {
   for (const LearnerKind kind : {LearnerKind::arow, LearnerKind::adagrad}) {
     Random random(5);
     const LearnerOptions options = options_for(kind);
-    LinearBlock batch{Link::logistic, 1.0F, 3, {}, {0.5F, -0.5F, 0.25F}};
-    for (FeatureId f = 0; f < 40; f += 2) {
-      batch.features.push_back(f);
-      for (int c = 0; c < 3; ++c) batch.weights.push_back(random.chance(0.4) ? random.between(-2.0F, 2.0F) : 0.0F);
-    }
-    CompactedBlock arrays = compacted(sparse(batch), {});
-    arrays.rows.resize(arrays.rows.size() + kBytesBehind);
-    const CompactRows rows{3,
-                           WeightType::float32,
-                           arrays.multiplier,
-                           static_cast<std::uint32_t>(arrays.index.size()),
-                           arrays.index.data(),
-                           arrays.offsets.data(),
-                           arrays.rows.data(),
-                           arrays.bias.data()};
-    const CompactBlock from(batch.link, batch.scale, rows, arrays.features, 0);
-    const float bias[] = {0.5F, -0.5F, 0.25F, 1.0F};
-    const float states[] = {0.75F, 0.75F, 0.75F, 0.75F};
-    BlockView view{3, true, 7, {}, bias, states};
-    view.inherited = {&from, 1, 0.5F};
+    const Batch batch(random);
+    const BlockView view = batch.view();
     SiblingBlock heir(options, view);
     SiblingBlock eager(options, view);
     eager.restore_inherited();
@@ -755,6 +773,47 @@ TEST("sibling block: inherited features are as if they had rows from the start")
     for (SiblingBlock* block : {&heir, &eager}) block->drop_theta();
     learn();
     CHECK(heir.rows() < eager.rows());
+  }
+}
+
+TEST("sibling block: restored, children weigh features as they inherited them, and theta as it has learnt to") {
+  for (const LearnerKind kind : {LearnerKind::arow, LearnerKind::adagrad}) {
+    Random random(6);
+    const LearnerOptions options = options_for(kind);
+    const Batch batch(random);
+    SiblingBlock block(options, batch.view());
+    SiblingBlock fresh(options, batch.view());
+    Workspace work;
+    block.learn(Example{{1}, {1.0F}}.view(), {}, 1.0F, Evidence::full, work);
+    for (std::uint32_t i = 0; i < 8; ++i) {
+      const std::uint32_t positive[] = {i % 3};
+      block.learn(random_example(random, 45, 0.1).view(), positive, 1.0F, Evidence::full, work);
+    }
+    const Contents before = contents(block, options);
+    block.restore_inherited();
+    fresh.restore_inherited();
+    const std::uint32_t held = block.rows();
+    block.restore_inherited();  // again changes nothing
+    CHECK(block.inherited() == nullptr && block.rows() == held);
+    const Contents after = contents(block, options);
+    const Contents inherited = contents(fresh, options);
+    const auto row_of = [](const Contents& in, std::size_t row, const Contents& other) {
+      if (row == 0) return std::ptrdiff_t{0};
+      const auto found = std::ranges::find(in.features, other.features[row - 1]);
+      return found == in.features.end() ? -1 : found - in.features.begin() + 1;
+    };
+    CHECK(before.features.size() > 10 && before.features.size() < after.features.size());
+    for (std::size_t row = 0; row < after.rows(); ++row) {
+      const auto learnt = row_of(before, row, after), original = row_of(inherited, row, after);
+      for (std::uint32_t c = 0; c < 3; ++c) {
+        const float weight = original < 0 ? 0.0F : inherited.weight(static_cast<std::size_t>(original), c);
+        CHECK_EQ(after.weight(row, c), weight);
+      }
+      if (learnt < 0) continue;
+      const auto at = static_cast<std::size_t>(learnt);
+      CHECK_EQ(after.weight(row, 3), before.weight(at, 3));
+      for (std::uint32_t c = 0; c < 4; ++c) CHECK_EQ(after.state_of(row, c), before.state_of(at, c));
+    }
   }
 }
 
