@@ -209,3 +209,36 @@ def test_the_core_knows_no_python_no_files_and_prints_nothing() -> None:
 def test_no_header_of_the_core_includes_itself_by_way_of_others() -> None:
     found = headers()
     assert circles({name: others & found.keys() for name, others in found.items()}) == []
+
+
+def layers_of_the_core() -> dict[str, int]:
+    """The layer of every header that ARCHITECTURE.md lists, from 0 at the bottom."""
+    page = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+    found: dict[str, int] = {}
+    layer = 3
+    for line in page.partition("bindings/")[2].partition("Above the line")[0].splitlines()[1:]:
+        layer -= line[4:5].strip() != ""
+        for name in line[21:].partition("  ")[0].split():
+            assert name not in found, f"{name} is listed twice"
+            found[name] = layer
+    return found
+
+
+def test_the_core_includes_nothing_from_a_layer_above() -> None:
+    layers = layers_of_the_core()
+    headers_here = {name for name in headers() if name.startswith("labelgrove/")}
+    assert {f"labelgrove/{name}.hpp" for name in layers} == headers_here
+
+    def layer_of(path: str) -> int:
+        name = Path(path).stem
+        while name not in layers and "_" in name:  # a further source of the same class
+            name = name.rpartition("_")[0]
+        return layers.get(name, 0)
+
+    wrong = [
+        f"{name} includes {other}"
+        for name, others in headers().items()
+        for other in sorted(others & headers_here)
+        if layer_of(other) > layer_of(name)
+    ]
+    assert wrong == []

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "labelgrove/hash.hpp"
+#include "labelgrove/search.hpp"
 
 namespace labelgrove {
 namespace {

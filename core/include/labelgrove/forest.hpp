@@ -15,7 +15,7 @@
 #include "labelgrove/forest_tree.hpp"
 #include "labelgrove/known_labels.hpp"
 #include "labelgrove/label_centroids.hpp"
-#include "labelgrove/search.hpp"
+#include "labelgrove/scored.hpp"
 
 namespace labelgrove {
 

@@ -14,7 +14,7 @@
 #include "labelgrove/known_labels.hpp"
 #include "labelgrove/memory_tree.hpp"
 #include "labelgrove/routers.hpp"
-#include "labelgrove/search.hpp"
+#include "labelgrove/scored.hpp"
 
 namespace labelgrove {
 

@@ -25,7 +25,7 @@
 #include "labelgrove/node_learners.hpp"
 #include "labelgrove/online_thresholds.hpp"
 #include "labelgrove/row_block.hpp"
-#include "labelgrove/search.hpp"
+#include "labelgrove/scored.hpp"
 #include "labelgrove/tree_policy.hpp"
 
 namespace labelgrove {

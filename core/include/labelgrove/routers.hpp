@@ -17,7 +17,7 @@
 #include "labelgrove/elementary.hpp"
 #include "labelgrove/node_block.hpp"
 #include "labelgrove/regressor.hpp"
-#include "labelgrove/search.hpp"
+#include "labelgrove/scored.hpp"
 
 namespace labelgrove {
 
