@@ -153,4 +153,20 @@ inline void check_same(std::span<const Scored> found, std::span<const Scored> ex
   }
 }
 
+// Checks that a search for the k best labels finds those that are as probable as some places ask for, at no more cost
+// than all; `every` are all labels, best first.
+template <typename OneSearcher>
+void check_by_place(OneSearcher& searcher, const Features& x, std::size_t k, const std::vector<Scored>& every,
+                    Random& random) {
+  std::vector<Scored> found;
+  searcher.top_k(x, k, found);
+  const std::uint32_t exactly = searcher.stats().blocks;
+  const std::vector<float> least = random_least(random);
+  const std::size_t probable = std::min(k, reaching_by_place(every, least));
+  searcher.find({.k = k, .least = least}, x, found);
+  CHECK(searcher.stats().blocks <= exactly);
+  REQUIRE(found.size() >= probable);
+  check_same(std::span(found).first(probable), std::span(every).first(probable));
+}
+
 }  // namespace labelgrove::testing

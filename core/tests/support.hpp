@@ -59,6 +59,18 @@ inline Example random_example(Random& random, std::uint32_t features, double den
   return example;
 }
 
+inline std::vector<float> random_floats(Random& random, std::size_t n, float least = -1.0F, float most = 1.0F) {
+  std::vector<float> numbers(n);
+  for (float& number : numbers) number = random.between(least, most);
+  return numbers;
+}
+// A step for every column; half of them are 0.
+inline std::vector<float> random_steps(Random& random, std::size_t columns) {
+  std::vector<float> steps = random_floats(random, columns);
+  for (float& step : steps) step = random.chance(0.5) ? 0.0F : step;
+  return steps;
+}
+
 // Some of the numbers below `n`, increasing.
 inline std::vector<std::uint32_t> random_subset(Random& random, std::uint32_t n, double density) {
   std::vector<std::uint32_t> chosen;

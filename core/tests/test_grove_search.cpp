@@ -93,13 +93,7 @@ TEST("grove search: finds the labels with the highest means, in order") {
       searcher.top_k(x, k, found);
       check_same(found, std::span(every).first(std::min(k, every.size())));
       if (every.empty()) CHECK_EQ(searcher.stats().classifiers, 0U);
-      const std::vector<float> least = random_least(random);
-      const std::size_t probable = std::min(k, reaching_by_place(every, least));
-      const std::uint32_t exactly = searcher.stats().blocks;
-      searcher.find({.k = k, .least = least}, x, found);
-      CHECK(searcher.stats().blocks <= exactly);
-      REQUIRE(found.size() >= probable);
-      check_same(std::span(found).first(probable), std::span(every).first(probable));
+      check_by_place(searcher, x, k, every, random);
     }
   });
 }

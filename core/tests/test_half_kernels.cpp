@@ -49,12 +49,6 @@ class Rows {
   std::vector<BFloat16*> pointers_;
 };
 
-std::vector<float> random_floats(Random& random, std::size_t n) {
-  std::vector<float> numbers(n);
-  for (float& number : numbers) number = random.between(-1.0F, 1.0F);
-  return numbers;
-}
-
 // A column thus depends neither on its position or neighbours nor on the processor.
 TEST("half kernels: every variant sums and steps as plain loops do, to the last bit, at every width") {
   Random random(1);
@@ -96,8 +90,7 @@ TEST("half kernels: every variant learns as plain loops do, to the last bit, at 
     const std::size_t n = 1 + columns % 7;
     const Rows before(random, n, columns);
     const std::vector<float> x = random_floats(random, n);
-    std::vector<float> steps = random_floats(random, columns);
-    for (float& step : steps) step = random.chance(0.5) ? 0.0F : step;
+    std::vector<float> steps = random_steps(random, columns);
     std::vector<std::uint32_t> noise(n);
     for (auto& number : noise) number = random.below(0xFFFFFFFF);
     const bool shrinks = columns % 2 == 0;

@@ -76,22 +76,9 @@ class Table {
   std::vector<float*> pointers_;
 };
 
-std::vector<float> random_floats(Random& random, std::size_t n, float least = -1.0F, float most = 1.0F) {
-  std::vector<float> numbers(n);
-  for (float& number : numbers) number = random.between(least, most);
-  return numbers;
-}
-
 std::vector<float> negated(std::vector<float> numbers) {
   for (float& number : numbers) number = 0.0F - number;
   return numbers;
-}
-
-// A step for every column; half of them are 0.
-std::vector<float> random_steps(Random& random, std::size_t n) {
-  std::vector<float> steps = random_floats(random, n);
-  for (float& step : steps) step = random.chance(0.5) ? 0.0F : step;
-  return steps;
 }
 
 void within(double found, double expected, double tolerance, const Kernels& kernel, std::size_t columns) {

@@ -69,17 +69,7 @@ TEST("search: finds the labels that are as probable as their places ask for") {
              const std::vector<float>& all, Random& random) {
     Searcher searcher({forest.tree, forest.blocks}, scope);
     const std::vector<Scored> every = every_label(forest, wanted, all);
-    std::vector<Scored> found;
-    for (const std::size_t k : {0U, 1U, 3U, 1000U}) {
-      searcher.top_k(x, k, found);
-      const std::uint32_t exactly = searcher.stats().blocks;
-      const std::vector<float> least = random_least(random);
-      const std::size_t probable = std::min(k, reaching_by_place(every, least));
-      searcher.find({.k = k, .least = least}, x, found);
-      CHECK(searcher.stats().blocks <= exactly);
-      REQUIRE(found.size() >= probable);
-      check_same(std::span(found).first(probable), std::span(every).first(probable));
-    }
+    for (const std::size_t k : {0U, 1U, 3U, 1000U}) check_by_place(searcher, x, k, every, random);
   });
 }
 

@@ -11,12 +11,6 @@
 namespace labelgrove::testing {
 namespace {
 
-std::vector<float> random_vector(Random& random, std::size_t n) {
-  std::vector<float> values(n);
-  for (float& value : values) value = random.between(-2.0F, 2.0F);
-  return values;
-}
-
 // To the last bit: eight lanes, with even and odd groups of eight summed separately.
 float plain_dot(const std::vector<float>& a, const std::vector<float>& b) {
   std::array<std::array<float, kVectorLanes>, 2> sums{};
@@ -31,10 +25,10 @@ float plain_dot(const std::vector<float>& a, const std::vector<float>& b) {
 TEST("vector kernels: the same as plain loops, to the last bit, at every width") {
   Random random(1);
   for (std::size_t n = kVectorLanes; n <= 30 * kVectorLanes; n += kVectorLanes) {
-    const std::vector<float> x = random_vector(random, n);
-    const std::vector<float> before = random_vector(random, n);
+    const std::vector<float> x = random_floats(random, n);
+    const std::vector<float> before = random_floats(random, n);
     std::vector<float> w = before;
-    std::vector<float> y = random_vector(random, n);
+    std::vector<float> y = random_floats(random, n);
     CHECK_EQ(vector_kernels().dot(x.data(), w.data(), n), plain_dot(x, w));
     std::vector<float> expected = y;
     for (std::size_t i = 0; i < n; ++i) expected[i] += 0.3F * before[i];
@@ -49,9 +43,9 @@ TEST("vector kernels: the same as plain loops, to the last bit, at every width")
     vector_kernels().add(-0.7F, x.data(), sum.data(), n);
     CHECK(sum == moved);
 
-    const std::vector<float> table = random_vector(random, 5 * n);
+    const std::vector<float> table = random_floats(random, 5 * n);
     const std::vector<std::uint32_t> rows{3, 0, 4, 3, 1, 2, 0, 4, 1};
-    const std::vector<float> shares = random_vector(random, rows.size());
+    const std::vector<float> shares = random_floats(random, rows.size());
     std::vector<float> mean(n);
     vector_kernels().combine(table.data(), rows.data(), shares.data(), rows.size(), mean.data(), n);
     std::vector<float> plain(n);
@@ -75,11 +69,11 @@ void check_stored(WeightType type, Make&& make, Value&& value_of) {
     }
     const auto* table = reinterpret_cast<const std::uint8_t*>(numbers.data());
     const VectorKernels::Stored& stored = vector_kernels().stored[static_cast<std::size_t>(type)];
-    const std::vector<float> x = random_vector(random, n);
+    const std::vector<float> x = random_floats(random, n);
     CHECK_EQ(stored.dot(table, x.data(), n), plain_dot({values.begin(), values.begin() + static_cast<long>(n)}, x));
     const std::vector<std::uint32_t> rows{3, 0, 3, 1, 2, 0, 1, 2, 3, 1};
-    const std::vector<float> shares = random_vector(random, rows.size());
-    const std::vector<float> scale = random_vector(random, 4);
+    const std::vector<float> shares = random_floats(random, rows.size());
+    const std::vector<float> scale = random_floats(random, 4);
     for (const float* given : {static_cast<const float*>(nullptr), scale.data()}) {
       std::vector<float> mean(n);
       stored.combine(table, rows.data(), shares.data(), given, rows.size(), mean.data(), n);
