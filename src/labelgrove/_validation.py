@@ -178,7 +178,9 @@ def n_rows_of(X: Any) -> int:
 
 def is_dict_rows(X: Any) -> bool:
     """Return whether X is a sequence, 1-D array or Series of ``{feature: value}`` mappings."""
-    flat = isinstance(X, Sequence) or (hasattr(X, "__array__") and len(np.shape(X)) == 1)
+    flat = isinstance(X, Sequence) or (
+        hasattr(X, "__array__") and len(getattr(X, "shape", ())) == 1
+    )
     return flat and isinstance(next(iter(X), None), Mapping)
 
 
