@@ -110,7 +110,7 @@ def open_pieces(path: str, resources: ExitStack, meter: Meter | None = None) -> 
     if kind is not None:
         return _decompressed(meter.count(_cut(content)), _DECODERS[kind], kind)
     if _is_model(head):
-        return _refused("the content is a model; expected examples")
+        return raising(DamagedStreamError("the content is a model; expected examples"))
     if found := _named_by(_UNREADABLE, head):
         return raising(
             DamagedStreamError(
