@@ -68,12 +68,12 @@ void grow(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids
   data.progress = &progress;
   In<float> given;
   if (!weights.is_none()) {
-    given = nb::cast<In<float>>(weights);
+    given = nb::cast<In<float>>(weights, false);
     data.weights = view(given);
   }
   In<double> label_gains;
   if (!gains.is_none()) {
-    label_gains = nb::cast<In<double>>(gains);
+    label_gains = nb::cast<In<double>>(gains, false);
     data.gains = view(label_gains);
   }
   const bool fits = data.size < kNone && (weights.is_none() || data.weights.size() == data.size) &&

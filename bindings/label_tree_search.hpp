@@ -44,7 +44,7 @@ void find_together(const Engine& engine, const GroveScope& scope, const Rows& ro
 template <typename Engine>
 GroveScope scope_of(const Held<Engine>& model, const nb::object& allowed) {
   const std::vector<TreeView> views = views_of(model.whole());
-  return allowed.is_none() ? GroveScope(views) : GroveScope(views, view(nb::cast<In<LabelId>>(allowed)));
+  return allowed.is_none() ? GroveScope(views) : GroveScope(views, view(nb::cast<In<LabelId>>(allowed, false)));
 }
 
 // With `least`, a matrix with a row for each example, or one for all, labels less probable than the entry of their place
@@ -56,7 +56,7 @@ nb::tuple top_k(const Held<Engine>& model, const In<std::int64_t>& indptr, const
   const Rows rows(indptr, ids, values);
   const GroveScope scope = scope_of(model, allowed);
   const Engine& engine = model.whole();
-  const auto by_place = least.is_none() ? InMatrix<float>() : nb::cast<InMatrix<float>>(least);
+  const auto by_place = least.is_none() ? InMatrix<float>() : nb::cast<InMatrix<float>>(least, false);
   const std::size_t n_least = by_place.is_valid() ? by_place.shape(0) : 1;
   if (n_least != 1 && n_least != rows.size()) throw std::invalid_argument("expected `least` of one row or of all");
   const auto query_of = [&](std::size_t row) {

@@ -31,7 +31,7 @@ void bind_scope(nb::class_<Held<Engine>>& engine, ScopeOf scope_of) {
 template <typename Engine>
 LabelScope label_scope_of(const Held<Engine>& model, const nb::object& allowed) {
   const KnownLabels& known = model.whole().known();
-  return allowed.is_none() ? LabelScope(known) : LabelScope(known, view(nb::cast<In<LabelId>>(allowed)));
+  return allowed.is_none() ? LabelScope(known) : LabelScope(known, view(nb::cast<In<LabelId>>(allowed, false)));
 }
 
 // Adds `scope` and what else depends only on the labels that such an engine knows.

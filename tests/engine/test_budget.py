@@ -157,6 +157,28 @@ def test_estimators_take_sizes_and_keep_them(tmp_path: Any) -> None:
             OnlinePLTClassifier(max_bytes=bad).fit(X, Y)
 
 
+def test_trees_share_what_a_batch_model_leaves_of_the_budget() -> None:
+    rows = stream(3, 300)
+    single, several = (
+        _core.OnlinePlt(bounded()),
+        _core.OnlinePlt(bounded(n_trees=2, max_bytes=2 * BUDGET)),
+    )
+    for engine in (single, several):
+        learn(engine, rows)
+    saved = save_bytes(several)
+    assert {name: saved[name] for name in save_bytes(single)} == save_bytes(single)
+    X, Y = noise(n=200, d=60)
+    learned = PLTClassifier(n_trees=2, normalize=True).fit(X, Y)._learned
+    assert learned is not None
+    batch = learned.engine.batch
+    for most in (1000, batch.size()["model_bytes"] + 1):  # nothing is left
+        heir = _core.OnlinePlt.from_batch(
+            bounded(n_trees=2, max_bytes=most), batch.save(True), None
+        )
+        with pytest.raises(_core.BudgetExceeded):
+            learn(heir, [Example((0,), (1.0,), (0,))])
+
+
 def test_a_budget_that_is_too_small_is_told_and_costs_nothing() -> None:
     X = sp.eye_array(400, dtype=np.float32, format="csr")
     names = [f"l{i}" for i in range(400)]

@@ -143,8 +143,9 @@ def test_questions_beyond_the_rows() -> None:
 
 
 @pytest.mark.parametrize("estimator", [OnlinePLTClassifier(), LdSMClassifier(n_estimators=2)])
-def test_explanations_of_several_rows(estimator: Any) -> None:
-    refused(engine_of(estimator).explain, *ROWS, 0, match="expected one row to explain")
+def test_explanations_of_several_rows_or_none(estimator: Any) -> None:
+    for rows in (ROWS, (i64(0), u32(), f32())):
+        refused(engine_of(estimator).explain, *rows, 0, match="expected one row to explain")
 
 
 def test_more_than_one_class() -> None:
@@ -235,6 +236,41 @@ def test_arrays_of_another_type_are_not_converted() -> None:
         call(*given)
 
 
+def test_arrays_that_may_be_left_out_are_not_converted_either() -> None:
+    examples, progress = (*ROWS, *LABELS), _core.Progress()
+    rest: Any = (None, 1, progress)
+    online = engine_of(OnlinePLTClassifier(second_stage=None))
+    tree = engine_of(LOMTreeClassifier(second_stage=None), list("abcab"))
+    batch = engine_of(PLTClassifier(second_stage=None)).save(True)
+    text: Any = TextFeatures("words").fit(["one two"])._engine
+    growth = LdsmOptions.from_parameters(LdSMClassifier(n_estimators=1).get_params()).to_dict()
+
+    def train(tree: tuple[Array, Array], costs: Array | None = None) -> None:
+        _core.train_batch_plt(training(), [tree], 2, *examples, costs, *rest)
+
+    def grow(weights: Array | None, gains: Array | None) -> None:
+        _core.Forest(growth).grow(*examples, weights, gains, 2, 1, progress)
+
+    takes: list[tuple[Callable[[Array], Any], Array]] = [
+        (lambda asked: online.learn(*examples, 0, 2, 1, None, asked, 1), np.ones(1, np.uint64)),
+        (lambda allowed: online.scope(f32(0.5), allowed), u32(0)),
+        (lambda allowed: tree.scope(f32(0.5), allowed), u32(0)),
+        (lambda allowed: online.top_k(*ROWS, 2, 0, allowed, 1), u32(0)),
+        (lambda least: online.top_k(*ROWS, 2, 0, None, 1, least), np.zeros((1, 2), np.float32)),
+        (lambda costs: train(TREE, costs), f32(1, 1)),
+        (lambda parents: train((parents, TREE[1])), TREE[0]),
+        (lambda leaves: train((TREE[0], leaves)), TREE[1]),
+        (lambda weights: grow(weights, None), f32(1, 1)),
+        (lambda gains: grow(None, gains), f64(1, 1)),
+        (lambda n: _core.OnlinePlt.from_batch(options(), batch, n), np.ones(3, np.uint64)),
+        (lambda values: text.weighted([(*ROWS[:2], values)], False, 1), ROWS[2]),
+    ]
+    for call, array in takes:
+        call(array)
+        with pytest.raises(RuntimeError, match="bad_cast"):
+            call(array.astype(np.float32 if array.dtype == np.float64 else np.float64))
+
+
 # --- scopes --------------------------------------------------------------------------------------
 
 
@@ -293,6 +329,7 @@ CLUSTERING: dict[str, Any] = {
         (i64(-1, 0, 0), u32(0, 1, 2)),
         (i64(-1, 0, 0), u32(0, 0)),
         (i64(-1, 0, 0), u32(0, 2)),
+        (i64(-1, 0, 0), u32(0, NONE)),
     ],
 )
 def test_clusters_that_are_no_tree(parents: Array, leaves: Array) -> None:
@@ -301,10 +338,12 @@ def test_clusters_that_are_no_tree(parents: Array, leaves: Array) -> None:
 
 
 def test_what_is_asked_about_clusters() -> None:
-    refused(_core.cheapest_reduction, PARENTS, LEAVES, f64(1, 1), 1.0, match="every node")
+    for visits in (f64(1, 1), f64(1, 1, 1, 1)):
+        refused(_core.cheapest_reduction, PARENTS, LEAVES, visits, 1.0, match="every node")
     refused(_core.visits, PARENTS, LEAVES, i64(0, 1), u32(2), f64(1), match="not in the tree")
     refused(_core.label_vectors, *DENSE, 5, i64(0, 1), u32(0), 1, match="expected sparse rows")
     refused(_core.label_vectors, *ROWS, 5, i64(0, 1), u32(2), 1, match="does not exist")
+    refused(_core.label_vectors, *ROWS, 5, i64(), u32(), 1, match="the labels' arrays")
     refused(_core.label_vectors, *ROWS, 1, i64(0, 2), u32(0, 1), 1, match="out of range")
 
 
@@ -364,7 +403,7 @@ def test_nodes_that_cannot_be_trained() -> None:
 def test_nodes_without_weights() -> None:
     engine = engine_of(PLTClassifier())
     parents = engine.tree()["parent"]
-    for node in (len(parents), int(np.argmax(engine.tree()["label"] != NONE))):
+    for node in (len(parents), NONE, int(np.argmax(engine.tree()["label"] != NONE))):
         refused(engine.weights_of, node, match="no such inner node")
 
 
@@ -387,7 +426,8 @@ def test_forests_that_cannot_grow(labels: Array, weights: Any, gains: Any, messa
 
 def test_embeddings_that_do_not_fit() -> None:
     engine = engine_of(EmbeddingClassifier(dimension=4))
-    refused(engine.start_with, u32(0, 1), f32(*range(7)), match="a vector for every feature")
+    for size in (7, 9):
+        refused(engine.start_with, u32(0, 1), f32(*range(size)), match="a vector for every feature")
     rest = (None, 1, 1, _core.Progress())
     refused(engine.fit, *ROWS, i64(0, 1, 2), u32(0, 3), *rest, match="not in the tree")
 
@@ -401,7 +441,8 @@ def test_calibrations_that_do_not_fit() -> None:
     refused(calibration.add, logits, right[:5], f64(1, 1), match="as many outcomes")
     refused(calibration.add, logits, right, f64(1), match="as many outcomes")
     best = np.zeros((2, 1), np.float32)
-    refused(calibration.calibrated, f32(0, 0), i64(0), best, match="row of every label")
+    for scores, rows in ((f32(0, 0), i64(0)), (f32(0), i64(0, 0))):
+        refused(calibration.calibrated, scores, rows, best, match="row of every label")
     for row in (2, -1):
         refused(calibration.calibrated, f32(0), i64(row), best, match="row does not exist")
     refused(_core.ScoreCalibration.load, f64(1, 2), match="odd number")
@@ -430,9 +471,17 @@ def test_saved_arrays_of_another_kind() -> None:
         refused(_core.LabelSums.load, {**saved, "sum.count": wrong}, match="of the wrong type")
     odd = np.frombuffer(b"?" + counts.tobytes(), np.uint8)[1:].view(np.uint64)
     refused(_core.LabelSums.load, {**saved, "sum.count": odd}, match="not aligned")
+    refused(_core.LabelSums.load, {}, match="is missing or of the wrong type")
+    new = _core.LabelSums(4).save()
+    anywhere = {name: odd[:0].view(array.dtype) for name, array in new.items() if len(array) == 0}
+    assert anywhere and _core.LabelSums.load({**new, **anywhere}).examples == 0
 
 
 def test_texts_that_are_none() -> None:
     engine: Any = TextFeatures("words").fit(["one two"])._engine
     with pytest.raises(TypeError, match="expected strings"):
         engine.transform(["one", b"two"], 1)
+    too_far = u32(0, NONE // 2 - 1)
+    for call, rest in ((engine.add, ()), (engine.learn, (1,))):
+        refused(call, ROWS[0], too_far, ROWS[2], *rest, match="out of range")
+        refused(call, i64(0, 2), u32(1, 0), ROWS[2], *rest, match="rows of X")
