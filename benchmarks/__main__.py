@@ -85,6 +85,7 @@ BENCHMARKS = {
     "calibration": Benchmark(1),
     "second_stage": Benchmark(10, quick=("cooking-tfidf",)),
     "one_versus_rest": Benchmark(2),
+    "regularization": Benchmark(6, quick=("bibtex",)),
     "knob": Benchmark(8, quick=(QUICK_DATA, "--lambdas=1", "--leaf-sizes=100")),
     "warm_start": Benchmark(4),
     "multiclass": Benchmark(

@@ -96,6 +96,27 @@ def one_versus_rest(found: Results) -> str:
     return table(header, rows)
 
 
+def regularization(found: Results) -> str:
+    """The default C next to the one that a race chooses, and P@1 with every C."""
+    rows: list[list[object]] = []
+    for result in found:
+        default, *others = result["rows"]
+        chosen = next(row for row in result["rows"] if row["C"] == result["chosen"])
+        rows.append(
+            [
+                result["subject"],
+                precision(default["precision"]),
+                precision(chosen["precision"]),
+                "default" if chosen is default else f"{chosen['C']:g}",
+                f"{result['racing_cpu'] / default['learning_cpu']:.0f}",
+                *(percent(other["precision"][0]) for other in others),
+            ]
+        )
+    constants = [f"P@1, C = {other['C']:g}" for other in found[0]["rows"][1:]]
+    header = ["data", "default P@1/3/5", "chosen P@1/3/5", "chosen C", "race ÷ learning"]
+    return table([*header, *constants], rows)
+
+
 def warm_start(found: Results) -> str:
     """P@1 of Tables 7 and 8 of the paper: a row for each variant, a column for each data set."""
     figures = [

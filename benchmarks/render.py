@@ -47,6 +47,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "schedule": _tables.schedule,
     "calibration": _calibration.calibration,
     "one_versus_rest": _tree_tables.one_versus_rest,
+    "regularization": _tree_tables.regularization,
     "knob": _tree_tables.knob,
     "warm_start": _tree_tables.warm_start,
     "multiclass": _multiclass_tables.multiclass,

@@ -1,0 +1,77 @@
+"""The batch tree with other constants C than its default, and with one chosen by a race.
+
+Times are processor time of one thread; the race has all training rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from benchmarks._data import is_there, load, precisions
+from benchmarks._measure import Clock, fresh
+from benchmarks._results import command_line, write
+from labelgrove import PLTClassifier
+from labelgrove.evaluation import race
+
+DATASETS = (
+    "bibtex",
+    "delicious",
+    "eurlex57k-tfidf",
+    "stackexchange-tfidf",
+    "gutenberg-tfidf",
+    "synth4k-hard",
+    "clinc150-tfidf",
+    "onet-tasks",
+    "onet-titles",
+    "cooking-tfidf",
+    "cpv-italian",
+    "hmc-cellcycle-go",
+    "kirjastonhoitaja-yso",
+    "phyletic-go",
+)
+CONSTANTS = (None, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
+"""None is the default."""
+
+
+def measure(dataset: str, constant: float | None) -> dict[str, Any]:
+    """Learn in this process, then measure on the test set."""
+    train, test = load(dataset, "train"), load(dataset, "test")
+    with Clock() as learning:
+        model = PLTClassifier(C=constant).fit(train.X, train.labels)
+    best, _ = model.predict_topk(test.X, 5)
+    return {
+        "C": constant,
+        "precision": precisions(best, test.labels),
+        "learning_cpu": learning.cpu,
+    }
+
+
+def choose(dataset: str) -> dict[str, Any]:
+    """Let a race on the training set choose the constant."""
+    train = load(dataset, "train")
+    models = {str(constant): PLTClassifier(C=constant) for constant in CONSTANTS}
+    with Clock() as racing:
+        rounds = race(models, train.X, train.labels, n_examples=len(train.labels))
+    winner = rounds[-1].standings[0].name
+    return {
+        "chosen": next(constant for constant in CONSTANTS if str(constant) == winner),
+        "racing_cpu": racing.cpu,
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, and write ``regularization-<dataset>.json``."""
+    chosen = command_line(__doc__ or "", DATASETS).parse_args(arguments)
+    for dataset in filter(is_there, chosen.subjects):
+        rows = [
+            fresh("benchmarks.regularization:measure", dataset=dataset, constant=constant)
+            for constant in CONSTANTS
+        ]
+        found = fresh("benchmarks.regularization:choose", dataset=dataset)
+        print(f"{dataset}: {found}", flush=True)
+        write(chosen.output, "regularization", dataset, {"rows": rows, **found})
+
+
+if __name__ == "__main__":
+    main()
