@@ -97,7 +97,7 @@ def one_versus_rest(found: Results) -> str:
 
 
 def regularization(found: Results) -> str:
-    """The default C next to the one that a race chooses, and P@1 with every C."""
+    """The default C next to the one that cross-validation chooses, and P@1 with every C."""
     rows: list[list[object]] = []
     for result in found:
         default, *others = result["rows"]
@@ -108,12 +108,12 @@ def regularization(found: Results) -> str:
                 precision(default["precision"]),
                 precision(chosen["precision"]),
                 "default" if chosen is default else f"{chosen['C']:g}",
-                f"{result['racing_cpu'] / default['learning_cpu']:.0f}",
+                f"{result['searching_cpu'] / default['learning_cpu']:.0f}",
                 *(percent(other["precision"][0]) for other in others),
             ]
         )
     constants = [f"P@1, C = {other['C']:g}" for other in found[0]["rows"][1:]]
-    header = ["data", "default P@1/3/5", "chosen P@1/3/5", "chosen C", "race ÷ learning"]
+    header = ["data", "default P@1/3/5", "chosen P@1/3/5", "chosen C", "search ÷ learning"]
     return table([*header, *constants], rows)
 
 
