@@ -36,10 +36,9 @@ from fuzz.extremes import examples
 from labelgrove import _core
 from labelgrove.models._plt_options import CALM, MOST
 from naive import search, streams
-from naive.iplt import SUPER_ROOT
 from naive.label_tree import LabelTree, Node
-from naive.learners import BIAS, AdaGrad, Instance, LazySGD, Learner, RoundedAROW, instance, sigma
-from naive.oplt import OPLT
+from naive.learners import BIAS, AdaGrad, Instance, LazySGD, Learner, RoundedAROW, instance
+from naive.oplt import OPLT, SUPER_ROOT
 from naive.policy import PreLeafPolicy, RandomChoice, policy_named
 from naive.replay import FULL, NodeMemory, Replay, times_now
 from naive.streams import Event, Learn, in_blocks, random_stream
@@ -52,11 +51,10 @@ def draw(stream: int) -> Callable[..., int]:
 
 
 def new_learner(name: str, l2: float, seed: int) -> Callable[[], Learner]:
-    link = lambda margin, variance: sigma(3.0 * margin)  # noqa: E731
     learners: dict[str, Callable[[], Learner]] = {
         "adagrad": lambda: AdaGrad(eta=0.8, epsilon=0.05),
         "sgd": lambda: LazySGD(gamma=0.8, lam=l2),
-        "arow": lambda: RoundedAROW(2.0, seed, draw(11), link),
+        "arow": lambda: RoundedAROW(2.0, seed, draw(11)),
     }
     return learners[name]
 
@@ -291,6 +289,27 @@ def test_same_where_the_first_node_is_wide(policy: str) -> None:
         live(twin, random_stream(0, length=30, removals=0.1, features=features))
         most_children.append(max(map(len, twin.tree.children)))
     assert most_children[::2] == ([2, 2] if policy == "cpet" else [7, 3])
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_same_from_a_mixed_tree(policy: str, learner: str) -> None:
+    """A root with an inner child and two leaves, unlike any that grows, keeps a leaf's theta."""
+    for seed, (arity, max_leaves) in enumerate([(2, 2), (4, 4), (6, 8)]):
+        start = LabelTree.from_parents([None, 0, 0, 0, 1, 1], {0: 4, 1: 5, 2: 2, 3: 3})
+        twin = Twin(
+            learner=learner,
+            policy=policy,
+            alpha=1.0,
+            arity=arity,
+            max_leaves=max_leaves,
+            replay=seed,
+            replay_memory=0,
+            random_state=seed,
+            l2=0.01,
+            start=start,
+        )
+        live(twin, random_stream(seed, length=40, removals=0.4))
 
 
 def learning_by_the_stream(learner: str, memory: int) -> Twin:

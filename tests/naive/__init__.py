@@ -1,14 +1,16 @@
 """Slow, obvious, plain-Python twins of the engine, to be read next to the papers.
 
-No module here uses the engine, and few use NumPy: mostly floats, dicts and lists.
+No module here uses the engine, and few use NumPy: mostly floats, dicts and lists. The tests of the
+engine, which must agree with them, hold the twins too; ``test_naive_...`` only adds what neither
+those nor the tests of the core tell: examples worked by hand, lemmas, and the answers of other
+solvers.
 
 ======================  ==========================================================================
 ``naive.learners``      binary learners of a node: AdaGrad, SGD with lazy L2, diagonal AROW
-``naive.label_tree``    the tree alone: the three variants of Figure 1, silent leaves, ghosts
+``naive.label_tree``    the tree alone: the three variants of Figure 1, silent leaves
 ``naive.replay``        the examples a node remembers, and which of them it learns from again
 ``naive.policy``        Algorithm 8 and its relatives: where a new label goes
-``naive.iplt``          Algorithms 1 and 9: learn on a given tree
-``naive.oplt``          Algorithms 2-7: learn while the tree grows
+``naive.oplt``          Algorithms 2-7 and 9: learn while the tree grows, or on a given tree
 ``naive.lomtree``       LOMtree, Algorithm 1: examples routed to class histograms
 ``naive.embedding``     vectors of features under a label tree, of both losses
 ``naive.search``        Algorithm 10 and the other ways to predict

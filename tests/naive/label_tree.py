@@ -2,9 +2,7 @@
 
 Nodes and labels are numbered in order of creation, from 0; node 0 is the root. A leaf without a
 label exists only as the root of an empty tree. A leaf whose label was removed stays as a
-*silent* leaf: it keeps the dead label's id until a new label takes its place. The dead label then
-becomes a *ghost*: a child of the place's parent without a node, whose past examples the parent has
-seen.
+*silent* leaf: it keeps the dead label's id until a new label takes its place.
 """
 
 from __future__ import annotations
@@ -25,7 +23,6 @@ class LabelTree:
         self.label: list[Label | None] = [None]
         self.leaf_of: dict[Label, Node] = {}  # of live and silent labels
         self.silent: set[Node] = set()
-        self.ghosts: dict[Label, Node] = {}  # dead label -> node whose child it was
 
     @classmethod
     def from_parents(cls, parents: list[Node | None], leaf_of: dict[Label, Node]) -> LabelTree:
@@ -87,13 +84,10 @@ class LabelTree:
             if v in self.silent:
                 self.silent.remove(v)
                 self.silent.add(new)
-        else:  # lines 3-5: all children of v become children of v', ghosts too
+        else:  # lines 3-5: all children of v become children of v'
             self.children[new] = self.children[v]
             for child in self.children[new]:
                 self.parent[child] = new
-            for dead, place in self.ghosts.items():
-                if place == v:
-                    self.ghosts[dead] = new
         self.children[v] = [new]  # line 6
         return new
 
@@ -121,12 +115,11 @@ class LabelTree:
         self.silent.add(self.leaf_of[label])
 
     def take_place(self, label: Label, leaf: Node) -> None:
-        """Give a silent leaf to a new label; the dead one becomes a ghost of the leaf's parent."""
+        """Give a silent leaf to a new label."""
         self.silent.remove(leaf)
-        parent, dead = self.parent[leaf], self.label[leaf]
-        assert parent is not None and dead is not None, "the root's place is never taken"
+        dead = self.label[leaf]
+        assert dead is not None and leaf != self.root, "the root's place is never taken"
         del self.leaf_of[dead]
-        self.ghosts[dead] = parent
         self.set_label(label, leaf)
 
     def check(self) -> None:
@@ -145,5 +138,3 @@ class LabelTree:
         assert all(self.label[leaf] == label for label, leaf in self.leaf_of.items())
         assert sum(label is not None for label in self.label) == len(self.leaf_of)
         assert all(self.is_leaf(v) and self.label[v] is not None for v in self.silent)
-        assert not self.ghosts.keys() & self.leaf_of.keys()
-        assert all(not self.is_leaf(v) for v in self.ghosts.values())

@@ -1,8 +1,9 @@
 """The binary learners that sit in the nodes, each a few lines of plain arithmetic.
 
-All of them can be copied and negated. ``negated()`` is INVERSECLASSIFIER of OPLT, Algorithm 6: the
-learner that would be here if every past update had had the opposite label. Everything is computed
-from y * margin, so the negated learner stays exact to the last bit.
+Those of OPLT's nodes, ``Learner``, can be copied and negated. ``negated()`` is
+INVERSECLASSIFIER of Algorithm 6: the learner that would be here if every past update had had the
+opposite label. Everything is computed from y * margin, so the negated learner stays exact to the
+last bit. ``AROW`` routes examples in LOMtree and the memory tree.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Protocol, Self
 
@@ -19,7 +20,6 @@ import numpy as np
 Feature = int | str
 Instance = Mapping[Any, float]  # from Feature
 Weights = dict[Feature, float]
-Link = Callable[[float, float], float]
 
 BIAS = "bias"
 
@@ -34,7 +34,7 @@ SETTLED = 10_000
 
 
 class Evidence(Enum):
-    """The kinds of examples for AROW."""
+    """The kinds of examples for AROW in the nodes of OPLT."""
 
     AGAIN = 0
     """A replayed example."""
@@ -66,11 +66,6 @@ def sigma(m: float) -> float:
     if m >= 0:
         return 1.0 / (1.0 + math.exp(-m))
     return math.exp(m) / (1.0 + math.exp(m))
-
-
-def sigma_of_twice(margin: float, variance: float) -> float:
-    """Turn an AROW score into a probability: sigma(2m), whatever the variance."""
-    return sigma(2.0 * margin)
 
 
 def negative(weights: Weights) -> Weights:
@@ -189,10 +184,8 @@ class AROW:
     """
 
     r: float = 1.0
-    link: Link = field(default=sigma_of_twice, compare=False)  # (margin, variance) -> probability
     w: Weights = field(default_factory=dict)
     S: Weights = field(default_factory=dict)
-    t: int = 0  # steps so far
 
     def margin(self, x: Instance) -> float:
         return dot(self.w, x)
@@ -201,43 +194,20 @@ class AROW:
         return sum((value * value * self.S.get(f, 1.0) for f, value in x.items()), 0.0)
 
     def probability(self, x: Instance) -> float:
-        return self.link(self.margin(x), self.variance(x))
+        return sigma(2.0 * self.margin(x))
 
-    def update(
-        self, x: Instance, y: int, weight: float = 1.0, evidence: Evidence = Evidence.FULL
-    ) -> None:
+    def update(self, x: Instance, y: int, weight: float = 1.0) -> None:
         loss, r = 1.0 - y * self.margin(x), self.r / weight
-        self.t += 1
         if loss <= 0.0:
-            if evidence is Evidence.FADING:
-                self._fade(x, min(self.t - 1, SETTLED) / SETTLED / r)
             return
-        # A replayed example moves the weights less and leaves the variances unchanged.
         variance = self.variance(x)
-        beta = loss / (variance + (r if evidence.new else 2.0 * r))
-        if (
-            beta * math.sqrt(variance) > FARTHEST
-        ):  # a trust region, against chains of contradictions
-            beta = FARTHEST / math.sqrt(variance)
-        surer = 0.5 + min(loss, 1.0) if evidence is Evidence.BY_LOSS else 1.0
+        beta = loss / (variance + r)
+        if beta * math.sqrt(variance) > FARTHEST:
+            beta = FARTHEST / math.sqrt(variance)  # against chains of contradictions
         for f, value in x.items():
             S = self.S.get(f, 1.0)
             self.w[f] = self.w.get(f, 0.0) + beta * y * value * S
-            self.S[f] = S / (1.0 + S * value * value * surer / r) if evidence.new else S
-
-    def _fade(self, x: Instance, share: float) -> None:
-        for f, value in x.items():
-            S = self.S.get(f, 1.0)
-            lost = share * (value * S) ** 2 / max(1.0 - S, 1 / 256)
-            self.w[f] = self.w.get(f, 0.0) * (1.0 - min(lost, 0.5))
-
-    def copy(self) -> Self:
-        return copy.deepcopy(self)
-
-    def negated(self) -> Self:
-        other = self.copy()
-        other.w = negative(other.w)
-        return other
+            self.S[f] = S / (1.0 + S * value * value / r)
 
 
 def rounded(number: Any, noise: int) -> Any:
@@ -282,7 +252,6 @@ class RoundedAROW:
     r: float
     seed: int
     draw: Callable[[int, int, int], int]  # of seed, steps, feature
-    link: Link = field(default=sigma_of_twice, compare=False)
     w: list[Any] = field(default_factory=lambda: [np.float32(0.0)])  # by row
     S: list[Any] = field(default_factory=lambda: [np.float32(1.0)])
     places: dict[Feature, tuple[int, Any]] = field(default_factory=dict)  # row and share
@@ -292,7 +261,7 @@ class RoundedAROW:
         return float(self.sum(self.w, self.seen(x)))
 
     def probability(self, x: Instance) -> float:
-        return self.link(self.margin(x), 0.0)
+        return sigma(3.0 * self.margin(x))
 
     def weight_and_variance(self, f: Feature) -> tuple[Any, Any]:
         """Return the feature's weight, and the variance of its row."""
@@ -398,14 +367,3 @@ class RoundedAROW:
 def known(x: Instance) -> list[Any]:
     """Return the stored features, in the order of their rows' sums."""
     return sorted(f for f in x if f != BIAS)
-
-
-def bits(learner: Any) -> dict[str, Any]:
-    """Return the whole state with every float spelt out exactly, so that +0.0 differs from -0.0."""
-
-    def exact(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: exact(item) for key, item in value.items()}
-        return value.hex() if isinstance(value, float) else value
-
-    return {f.name: exact(getattr(learner, f.name)) for f in fields(learner) if f.compare}

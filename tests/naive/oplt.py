@@ -1,32 +1,51 @@
-"""OPLT: the tree grows with the labels that arrive (OPLT, Algorithms 2-7)."""
+"""OPLT: the tree grows with the labels that arrive (OPLT, Algorithms 2-7 and 9)."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 
-from .iplt import SUPER_ROOT, NewClassifier, NodeClassifiers
 from .label_tree import Label, LabelTree, Node
-from .learners import Instance, Learner
+from .learners import Evidence, Instance, Learner
 from .policy import Policy
-from .replay import BlockGauge, NodeMemory, Replay
+from .replay import FADES_AFTER, BlockGauge, NodeMemory, Replay, times_now
 
 Name = Hashable
 
+SUPER_ROOT: Node = -1
+"""The node above the root: its only child is the root, and every example reaches it."""
 
-class OPLT(NodeClassifiers):
+
+def assign_to_nodes(tree: LabelTree, labels: Iterable[Label]) -> tuple[set[Node], set[Node]]:
+    """Return the positive and the negative nodes of an example (Algorithm 9)."""
+    P: set[Node] = set()  # line 1
+    N: set[Node] = {tree.root}
+    for j in labels:  # line 2
+        v: Node | None = tree.leaf_of[j]  # line 3
+        while v is not None and v not in P:  # line 4
+            P.add(v)  # line 5
+            N.discard(v)  # line 6
+            for child in tree.children[v]:  # line 7
+                if child not in P:  # line 8
+                    N.add(child)  # line 9
+            v = tree.parent[v]  # line 10
+    return P, N  # line 11
+
+
+class OPLT:
     """A growing tree with its classifiers.
 
     ``H[v]`` is the paper's eta(v), ``Theta[v]`` its theta(v), there only while the policy can still
-    extend v. ``memory[v]`` belongs to v's children and theta(v): it exists where one of them does.
+    extend v. ``memory[v]`` belongs to v's children and theta(v): it exists where one of them does,
+    and after each new example they learn again from some of it.
 
     With ``start``, a tree given beforehand whose labels are named by ``names``, this is OPLT-W of
-    section 5.1 before it has seen anything.
+    section 5.1 before it has seen anything, and IPLT (Algorithm 1) as long as no label is new.
     """
 
     def __init__(
         self,
-        new_classifier: NewClassifier,
+        new_classifier: Callable[[], Learner],
         policy: Policy,
         replay: Replay | None = None,
         start: LabelTree | None = None,
@@ -57,7 +76,7 @@ class OPLT(NodeClassifiers):
         for position, name in enumerate(new):  # Algorithm 3, line 2; Algorithm 4, line 1
             self._update_tree(x, self._new_label(name), first=position == 0)
         labels = [self.label_ids[name] for name in names]
-        self.update_classifiers(x, labels, weight)  # Algorithm 3, line 3
+        self._update_classifiers(x, labels, weight)  # Algorithm 3, line 3
         return labels
 
     def remove(self, name: Name) -> None:
@@ -147,3 +166,35 @@ class OPLT(NodeClassifiers):
         else:
             silent = ", silent" if v in self.tree.silent else ""
             self.steps[f"variant 3{silent}"] += 1
+
+    # Algorithm 7, and replay after it
+
+    def _update_classifiers(self, x: Instance, labels: Sequence[Label], weight: float) -> None:
+        """UPDATECLASSIFIERS, for an example and the ids of its labels."""
+        P, N = assign_to_nodes(self.tree, labels)  # line 1
+        times = times_now(self.replay, self.gauge, labels)
+        evidence = Evidence.BY_LOSS if self.gauge.single() else Evidence.FULL
+        for v in P:  # line 2
+            self.H[v].update(x, +1, weight=weight, evidence=evidence)  # line 3
+            if v in self.Theta:  # line 4
+                self.Theta[v].update(x, +1, weight=weight, evidence=evidence)
+        for v in N:  # line 5
+            self.H[v].update(x, -1, weight=weight, evidence=evidence)
+        for v in [SUPER_ROOT, *P]:
+            if v in self.memory:
+                self._remember_and_replay(v, x, P, weight, times)
+
+    def _remember_and_replay(
+        self, v: Node, x: Instance, P: set[Node], weight: float, times: int
+    ) -> None:
+        children = [self.tree.root] if v == SUPER_ROOT else self.tree.children[v]
+        self.memory[v].add(x, frozenset(P.intersection(children)), weight)
+        fades = self.gauge.several() and self.memory[v].n % FADES_AFTER == 0
+        evidence = Evidence.FADING if fades else Evidence.AGAIN
+        for entry in self.memory[v].drawn(times):
+            for child in children:
+                y = +1 if child in entry.positives else -1
+                self.H[child].update(entry.x, y, entry.weight, evidence)
+            if v in self.Theta:
+                self.Theta[v].update(entry.x, +1, entry.weight, evidence)
+            evidence = Evidence.AGAIN

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from .iplt import Observation
 from .learners import Feature, Instance, instance
 from .oplt import OPLT
 
@@ -31,13 +30,12 @@ class Remove:
 Event = Learn | Remove
 
 
-def play(model: OPLT, event: Event) -> Observation | None:
-    """Apply an event to the model; return the part that IPLT sees."""
+def play(model: OPLT, event: Event) -> None:
+    """Apply an event to the model."""
     if isinstance(event, Learn):
-        return event.x, model.learn(event.x, event.names, event.weight), event.weight
-    if model.label_ids:
+        model.learn(event.x, event.names, event.weight)
+    elif model.label_ids:
         model.remove(list(model.label_ids)[event.which % len(model.label_ids)])
-    return None
 
 
 def instances() -> st.SearchStrategy[dict[Feature, float]]:
