@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +20,7 @@ from sklearn.model_selection import GridSearchCV
 import labelgrove
 from cluster.kit import in_memory, some_rows, written, written_texts
 from labelgrove import DataError, ParameterError, PLTClassifier, TextClassifier, distributed
+from waiting import until
 
 pytest.importorskip("distributed", reason="there is no Dask here (the extra dask)")
 
@@ -57,10 +57,11 @@ class Cluster:
         return self.start("worker", "--no-nanny", "--nthreads", "1")
 
     def address(self) -> str:
-        while True:
+        def found() -> Any:
             with suppress(OSError, ValueError):  # missing or incomplete
-                return str(json.loads(self.file.read_text(encoding="utf-8"))["address"])
-            time.sleep(0.05)
+                return json.loads(self.file.read_text(encoding="utf-8"))["address"]
+
+        return str(until(found))
 
     def end(self) -> None:
         for process in self.processes[::-1]:

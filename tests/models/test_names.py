@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from labelgrove import (
 from labelgrove.models._names import with_names
 from labelgrove.trees import LabelTree
 from labelgrove.vocabulary import Concept, Vocabulary
+from waiting import until
 
 VOCABULARY = Vocabulary(
     [
@@ -131,12 +131,11 @@ def test_after_ctrl_c_the_callers_examples_are_counted(monkeypatch: pytest.Monke
 
 def test_threads_learn_the_same_names_once() -> None:
     model = TextClassifier(vocabulary=VOCABULARY, names="all").shared()
-    guard, nobody = model.model._guard, threading.Event()
+    guard = model.model._guard
     with ThreadPoolExecutor(2) as pool:
         with guard.changing(60.0):  # both find that no label has been learnt
             calls = [pool.submit(model.partial_fit, [text], [["f"]]) for text in ("cod", "eel")]
-            while len(guard._changers) < 2:
-                assert not nobody.wait(0.001)
+            until(lambda: len(guard._changers) == 2)
         for call in calls:
             call.result(60.0)
     assert model.model.label_counts_.tolist() == [3, 1, 1]  # "f" by its name and two texts

@@ -26,6 +26,7 @@ from labelgrove import (
 )
 from labelgrove.models import _online
 from labelgrove.models.engine._guard import Guard
+from waiting import until
 
 LONG = 60.0
 """Seconds until a hanging test fails."""
@@ -33,9 +34,7 @@ LONG = 60.0
 
 def waiting(guard: Guard, n: int) -> None:
     """Wait until this many threads are blocked."""
-    nobody = threading.Event()
-    while len(guard._line) + len(guard._changers) < n:
-        assert not nobody.wait(0.001)
+    until(lambda: len(guard._line) + len(guard._changers) >= n)
 
 
 class Actor:

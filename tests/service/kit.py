@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -46,16 +44,6 @@ def fingerprint_at_the_end(project: Project) -> tuple[int, str]:
     project.applied(project.log.head).result(60)
     result: tuple[int, str] = project.fingerprint().result(60)
     return result
-
-
-def until(
-    holds: Callable[[], Any], meanwhile: Callable[[], Any] = lambda: time.sleep(0.01)
-) -> None:
-    """Wait for what happens in other threads or in a browser."""
-    end = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < end, "it did not happen"
-        meanwhile()
 
 
 # --- over HTTP -----------------------------------------------------------------------------------

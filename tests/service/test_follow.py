@@ -16,7 +16,8 @@ from labelgrove.service import Service, Settings, create_app
 from labelgrove.service import _follow as follow
 from labelgrove.service._problems import DamagedLog, Problem
 from labelgrove.service._project import Project
-from service.kit import SMALL, examples, until
+from service.kit import SMALL, examples
+from waiting import until
 
 
 def has_caught_up(replica: Service, head: int) -> Callable[[], bool]:

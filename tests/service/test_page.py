@@ -13,7 +13,8 @@ from labelgrove.client import Client
 from labelgrove.service import Service
 from labelgrove.vocabulary import Concept, Vocabulary
 from reporting.browser import PATIENCE_MS, Screen
-from service.kit import examples, until
+from service.kit import examples
+from waiting import until
 
 expect.set_options(timeout=PATIENCE_MS)
 

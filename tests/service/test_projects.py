@@ -29,7 +29,8 @@ from labelgrove.service._http import Context
 from labelgrove.service._model import Learner
 from labelgrove.service._problems import DamagedLog, Problem, ShuttingDown
 from labelgrove.service._project import Project
-from service.kit import DEMO, SMALL, additions, examples, refused, teach, until
+from service.kit import DEMO, SMALL, additions, examples, refused, teach
+from waiting import until
 
 
 def test_projects_are_made_once_and_removed(client: TestClient) -> None:
@@ -164,7 +165,7 @@ def test_who_comes_while_a_project_is_removed_finds_none(service: Service) -> No
                     threads.submit(late, "demo").result(20)
             with pytest.raises(Problem, match="is being deleted"):
                 threads.submit(service.create, "demo", SMALL).result(20)
-        removed.result()
+        removed.result(20)
     assert service.create("demo", SMALL)
 
 
