@@ -3,46 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
 from sklearn.model_selection import KFold, cross_val_score
 
-from contract import (
-    arguments,
-    concurrency,
-    failures,
-    inputs,
-    labels,
-    learning,
-    predictions,
-    saving,
-    targets,
-    thresholds,
-    toolbox,
-)
 from contract.kit import KINDS, Check, Make, checkerboard, estimators
-
-TOPICS = [
-    arguments,
-    concurrency,
-    failures,
-    inputs,
-    labels,
-    learning,
-    predictions,
-    saving,
-    targets,
-    thresholds,
-    toolbox,
-]
 
 
 def checks() -> Iterator[Check]:
-    """Return every function of the topics that is named check_…."""
-    for topic in TOPICS:
-        found = [value for name, value in vars(topic).items() if name.startswith("check_")]
-        yield from (check for check in found if check.__module__ == topic.__name__)
+    """Return every function of this folder's modules that is named check_…."""
+    for path in sorted(Path(__file__).parent.glob("[a-z]*.py")):
+        if not path.stem.startswith(("test_", "conftest")):
+            topic = import_module(f"contract.{path.stem}")
+            found = [value for name, value in vars(topic).items() if name.startswith("check_")]
+            yield from (check for check in found if check.__module__ == topic.__name__)
 
 
 def cases() -> Iterator[Any]:

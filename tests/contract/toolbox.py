@@ -14,7 +14,6 @@ from sklearn.model_selection import (
     KFold,
     cross_val_predict,
     cross_val_score,
-    learning_curve,
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.random_projection import GaussianRandomProjection
@@ -81,14 +80,6 @@ def check_cross_validation(make: Make) -> None:
     Y = np.eye(N_CLASSES, dtype=int)[y]
     found = make(passes=15, threshold=0.3).fit(X, Y).predict(X)
     assert f1_score(Y, found, average="micro", zero_division=0) > 0.8
-
-
-@needs("online")
-def check_learning_curve(make: Make) -> None:
-    X, y = checkerboard()
-    folds = KFold(4)
-    sizes, _, valid = learning_curve(make(), X, y, cv=folds, exploit_incremental_learning=True)[:3]
-    assert len(sizes) == 5 and valid[-1].mean() > 0.5
 
 
 def check_it_is_a_classifier(make: Make) -> None:
