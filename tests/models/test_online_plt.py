@@ -48,18 +48,13 @@ def test_the_presets() -> None:
     assert state(changed) == state(OnlinePLTClassifier(**{**paper, "replay": 1}).fit(X, Y))
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("learner", ["arow", "adagrad", "sgd"])
-@pytest.mark.parametrize("replay", [0, 2])
-def test_it_is_what_it_would_be_had_the_tree_been_known(
-    policy: str, learner: str, replay: int
-) -> None:
+def test_it_is_what_it_would_be_had_the_tree_been_known() -> None:
     """OPLT is proper: IPLT on its tree gives the same answers, bit for bit."""
     X, Y = many_labels()
-    shape: dict[str, Any] = {"learner": learner, "replay": replay, "arity": 3, "max_leaves": 5}
+    shape: dict[str, Any] = {"arity": 3, "max_leaves": 5}
     shape["second_stage"] = None  # what the two would predict on the way differs
-    grown = OnlinePLTClassifier(policy=policy, **shape).fit(X, Y)
-    given = OnlinePLTClassifier(policy="fixed", tree=grown.tree_, **shape).fit(X, Y)
+    grown = OnlinePLTClassifier(replay=2, **shape).fit(X, Y)
+    given = OnlinePLTClassifier(replay=2, policy="fixed", tree=grown.tree_, **shape).fit(X, Y)
     assert given.tree_.parents.tolist() == grown.tree_.parents.tolist()
     assert given.tree_.labels == grown.tree_.labels
     assert sorted(given.classes_) == sorted(grown.classes_)
@@ -69,19 +64,14 @@ def test_it_is_what_it_would_be_had_the_tree_been_known(
     assert np.array_equal(mine, theirs[:, order])
 
 
-@pytest.mark.parametrize("policy", ["best-greedy", "random", "complete"])
-@pytest.mark.parametrize(("arity", "max_leaves"), [(2, 2), (2, 10), (4, 6), (5, 40)])
-def test_arities_are_kept(policy: str, arity: int, max_leaves: int) -> None:
+@pytest.mark.parametrize(("arity", "max_leaves"), [(2, 10), (5, 40)])
+def test_arities_are_kept(arity: int, max_leaves: int) -> None:
     X, Y = many_labels()
-    clf = OnlinePLTClassifier(policy=policy, arity=arity, max_leaves=max_leaves).fit(X, Y)
-    tree = clf.tree_
+    tree = OnlinePLTClassifier(arity=arity, max_leaves=max_leaves).fit(X, Y).tree_
     for v, below in enumerate(children(tree)):
-        if is_pre_leaf(tree, v):
-            assert 2 <= len(below) <= max_leaves
-        elif below:
-            assert 2 <= len(below) <= arity
-            assert sum(not tree.children(c) for c in below) <= 1
-    assert tree.n_labels == clf.n_classes_ == 150
+        most = max_leaves if is_pre_leaf(tree, v) else arity
+        assert not below or 2 <= len(below) <= most
+    assert max(map(len, children(tree))) > arity
 
 
 def test_cpet_grows_a_binary_tree() -> None:
