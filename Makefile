@@ -84,7 +84,7 @@ fuzz: build $(VENV)/.ready  ## search for failures with random cases, for an hou
 
 .PHONY: bench
 bench: build $(VENV)/.ready  ## run the benchmarks and write docs/benchmarks.md
-	$(BIN)/python -m benchmarks --peer
+	$(BIN)/python -m benchmarks --peers
 
 .PHONY: docs
 docs: build $(VENV)/.ready  ## build the documentation into docs/_build/html

@@ -32,28 +32,23 @@ class Benchmark:
         Arguments of the full measurement, one call each.
     quick : tuple of str
         Arguments of a trial run that takes seconds.
-    peer : str
-        The option for measuring the other programs too.
-    peer_calls : tuple of int
-        Indices of the calls that get this option.
     """
 
     minutes: float
     calls: tuple[tuple[str, ...], ...] = ((),)
     quick: tuple[str, ...] = (QUICK_DATA,)
     peer_minutes: float = 0
-    peer: str = "--peers"
-    peer_calls: tuple[int, ...] = (0,)
 
     def run(self, name: str, peers: bool) -> None:
-        """Measure everything."""
-        for i, call in enumerate(self.calls):
-            option = [self.peer] if peers and self.peer_minutes and i in self.peer_calls else []
+        """Measure everything, other programs in the first call."""
+        option = ["--peers"] if peers and self.peer_minutes else []
+        for call in self.calls:
             import_module(f"benchmarks.{name}").main([*call, *option])
+            option = []
 
     def attempt(self, name: str, peers: bool, output: Path) -> None:
         """Try it on little data; the results are not meaningful."""
-        option = [self.peer] if peers and self.peer_minutes else []
+        option = ["--peers"] if peers and self.peer_minutes else []
         arguments = [*self.quick, *option, f"--output={output}"]
         import_module(f"benchmarks.{name}").main(arguments)
 
@@ -69,14 +64,12 @@ BENCHMARKS = {
         (("synth4k", PEER_ROWS), ("eurlex57k-tfidf",)),
         (QUICK_DATA, "--repetitions=2"),
         peer_minutes=4,
-        peer="--peer",
     ),
     "prediction": Benchmark(
         3,
         (("synth4k",), ("eurlex57k-tfidf",)),
         (QUICK_DATA, "--repetitions=1"),
         peer_minutes=1,
-        peer="--peer",
     ),
     "sharing": Benchmark(4, quick=(QUICK_DATA, "--readers=1")),
     "thresholds": Benchmark(8),
@@ -126,7 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("names", nargs="*", metavar="name", help="benchmarks to run (see below)")
     parser.add_argument(
-        "--peer", action="store_true", help="measure the other programs too (installs them)"
+        "--peers", action="store_true", help="measure the other programs too (installs them)"
     )
     parser.add_argument(
         "--quick",
@@ -141,17 +134,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if chosen.quick:
         with tempfile.TemporaryDirectory() as folder:
             for name in names:
-                BENCHMARKS[name].attempt(name, chosen.peer, Path(folder))
+                BENCHMARKS[name].attempt(name, chosen.peers, Path(folder))
             render.main([f"--results={folder}", "--show", *names])
         return
     for name in names:
-        BENCHMARKS[name].run(name, chosen.peer)
+        BENCHMARKS[name].run(name, chosen.peers)
     render.main([])
 
 
 def _listing() -> str:
     """List the benchmarks with their duration and the first line of their documentation."""
-    lines = ["benchmarks, and minutes on two idle processors (+ other programs, with --peer):"]
+    lines = ["benchmarks, and minutes on two idle processors (+ other programs, with --peers):"]
     for name, benchmark in BENCHMARKS.items():
         summary = (import_module(f"benchmarks.{name}").__doc__ or "").splitlines()[0]
         added = f" + {benchmark.peer_minutes:g}" if benchmark.peer_minutes else ""

@@ -6,7 +6,6 @@ them; medians are reported. ``docs/benchmarks.md`` explains the figures.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -51,7 +50,7 @@ def count_weights(dataset: str) -> int:
     return weights_touched(load(dataset, "train"), PAPER)
 
 
-def measure(dataset: str, repetitions: int, peer_repetitions: int) -> dict[str, Any]:
+def measure(dataset: str, repetitions: int, peers: bool) -> dict[str, Any]:
     """Run everything on one data set.
 
     Returns
@@ -59,19 +58,19 @@ def measure(dataset: str, repetitions: int, peer_repetitions: int) -> dict[str, 
     dict
         ``weights_touched``, and the results of all ``runs`` by program.
     """
-    turns: dict[str, tuple[int, Callable[[], dict[str, Any]]]] = {
-        f"{setting}, {threads}": (repetitions, partial(_learn, dataset, setting, threads))
+    turns: dict[str, Callable[[], dict[str, Any]]] = {
+        f"{setting}, {threads}": partial(_learn, dataset, setting, threads)
         for setting in SETTINGS
         for threads in (1, 2)
     }
-    turns["copy"] = (repetitions, lambda: fresh("benchmarks.learning:bandwidth_once"))
-    turns["napkinxc"] = (peer_repetitions, lambda: peer_once(dataset))
-    runs: dict[str, list[dict[str, Any]]] = {name: [] for name, (n, _) in turns.items() if n > 0}
-    for turn in range(max(repetitions, peer_repetitions)):
-        for name, (times, run) in turns.items():
-            # Programs with fewer runs are spread evenly over the turns.
-            if times == 0 or turn % math.ceil(repetitions / times) or len(runs[name]) >= times:
-                continue
+    turns["copy"] = lambda: fresh("benchmarks.learning:bandwidth_once")
+    if peers:
+        turns["napkinxc"] = lambda: peer_once(dataset)
+    runs: dict[str, list[dict[str, Any]]] = {name: [] for name in turns}
+    for turn in range(repetitions):
+        for name, run in turns.items():
+            if name == "napkinxc" and turn > 0:
+                continue  # it takes minutes
             runs[name].append(run())
             if "wall" in runs[name][-1]:
                 print(_LINE.format(dataset=dataset, name=name, **runs[name][-1]), flush=True)
@@ -89,12 +88,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and write ``learning-<dataset>.json``."""
     parser = command_line(__doc__ or "", DATASETS)
     parser.add_argument("--repetitions", type=int, default=5, help="runs of LabelGrove")
-    parser.add_argument("--peer", action="store_true", help="measure napkinXC too (installs it)")
-    parser.add_argument("--peer-repetitions", type=int, default=1, help="runs of napkinXC")
+    parser.add_argument("--peers", action="store_true", help="measure napkinXC too (installs it)")
     chosen = parser.parse_args(arguments)
     for dataset in filter(is_there, chosen.subjects):
-        peer_repetitions = chosen.peer_repetitions if chosen.peer else 0
-        found = measure(dataset, chosen.repetitions, peer_repetitions)
+        found = measure(dataset, chosen.repetitions, chosen.peers)
         write(chosen.output, "learning", dataset, found)
 
 

@@ -130,10 +130,10 @@ def peer_once(dataset: str) -> dict[str, Any]:
     return {"loaded": {"batch": found["batch"], "single": single, "precision": precision}}
 
 
-def measure(dataset: str, repetitions: int, peer: bool) -> dict[str, Any]:
+def measure(dataset: str, repetitions: int, peers: bool) -> dict[str, Any]:
     """Run all programs in turns on one data set; results of all runs by program."""
     runs: dict[str, list[dict[str, Any]]] = {"own tree": []}
-    if peer:
+    if peers:
         runs |= {"napkinxc": [], "napkinxc's tree": []}
     for _ in range(repetitions):
         for name, found in runs.items():
@@ -157,7 +157,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--thresholds", action="store_true", help="measure only the cost of tuned thresholds"
     )
     parser.add_argument("--call", action="store_true", help="measure only the overhead of a call")
-    parser.add_argument("--peer", action="store_true", help="measure napkinXC too (installs it)")
+    parser.add_argument("--peers", action="store_true", help="measure napkinXC too (installs it)")
     chosen = parser.parse_args(arguments)
     if chosen.thresholds:
         print(cost_of_thresholds())
@@ -168,7 +168,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(f"{cost_of_a_call(dense=dense):.1f} µs a call, {name} row", flush=True)
         return
     for dataset in filter(is_there, chosen.subjects):
-        found = measure(dataset, chosen.repetitions, chosen.peer)
+        found = measure(dataset, chosen.repetitions, chosen.peers)
         write(chosen.output, "prediction", dataset, found)
 
 
