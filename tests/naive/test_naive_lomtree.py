@@ -34,10 +34,6 @@ def learnt(stream: Stream, T: int, resistance: int = 4) -> LOMTree:
     return tree
 
 
-def leaf_sizes(v: Node) -> list[int]:
-    return [v.C] if v.is_leaf else [C for child in v.children() for C in leaf_sizes(child)]
-
-
 def test_the_toy_example_of_figure_4() -> None:
     """The first example goes right, those of other classes left, until the scores move."""
     axes = [instance({i: 1.0}) for i in range(4)]
@@ -63,22 +59,6 @@ def test_two_classes_are_parted_for_good() -> None:
 def drifting_stream(seed: int, parts: int = 6, n: int = 200) -> Stream:
     """Frequencies change, so nodes become idle and are recycled."""
     return [(x, y + 4 * part) for part in range(parts) for x, y in random_stream(seed + part, n)]
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_the_smallest_leaf_is_known_everywhere_and_swaps_are_few(seed: int) -> None:
-    tree = LOMTree(Gradient, lambda k: 20)
-    for n, (x, y) in enumerate(drifting_stream(seed), start=1):
-        tree.learn(x, y)
-        assert max(v.swaps for v in tree.nodes) <= math.log2(n), "Lemma 3"
-        if n % 10 and n > 100:
-            continue
-        found = tree.reachable()
-        assert len(found) == len(tree.nodes) <= 41
-        assert sum(v.is_leaf for v in found) == tree.t + 1
-        assert all(min(leaf_sizes(v)) == v.C for v in found)
-        assert sum(leaf_sizes(tree.root)) <= n
-    assert sum(v.swaps for v in tree.nodes) > 0
 
 
 def test_the_swap_of_figure_2() -> None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import random
 
-import pytest
-
 from .learners import BIAS, Instance, instance
-from .memory_tree import MemoryTree, Node
+from .memory_tree import MemoryTree
 from .replay import mix
 
 Row = tuple[Instance, tuple[int, ...], float]
@@ -29,22 +27,7 @@ def grown(stream: list[Row], **parameters: float) -> MemoryTree:
     tree = MemoryTree(mix, **parameters)  # type: ignore[arg-type]
     for x, labels, weight in stream:
         tree.learn(x, labels, weight)
-        assert counted(tree.root) == len(tree.memories)
     return tree
-
-
-def counted(v: Node) -> int:
-    """Count the memories at or below a node, and check their positions."""
-    assert all(z.leaf is v for z in v.memories)
-    below = len(v.memories) if v.is_leaf else sum(counted(child) for child in v.children())
-    assert v.n == below and (v.is_leaf or not v.memories)
-    return below
-
-
-@pytest.mark.parametrize("most", [0, 25])
-def test_every_memory_stands_at_one_leaf(most: int) -> None:
-    tree = grown(random_stream(0, 120), c=1, max_memories=most)
-    assert len(tree.memories) == (most or 120)
 
 
 def test_the_tree_is_balanced_and_a_leaf_holds_what_it_may() -> None:
@@ -69,16 +52,3 @@ def test_a_label_is_found_from_its_first_example_on() -> None:
     tree.learn(x, (99,))
     found = tree.probabilities(x, leaves=4)
     assert max(found, key=lambda y: found[y]) == 99
-
-
-def test_probabilities_are_those_of_the_votes_and_the_prior() -> None:
-    tree = grown([(x, (y[0],), 1.0) for x, y, _ in random_stream(3, 80)])
-    tree.h = None
-    for x, *_ in random_stream(4, 10):
-        assert sum(tree.probabilities(x, leaves=3).values()) == pytest.approx(1.0)
-
-
-def test_a_leaf_whose_examples_all_go_to_one_side_is_not_split() -> None:
-    """Without balancing, no router separates them."""
-    tree = grown([({0: 1.0, BIAS: 1.0}, (n % 2,), 1.0) for n in range(100)], c=1, alpha=1.0)
-    assert len(tree.nodes) == 1 and len(tree.looked_at(tree.root)) == 4
