@@ -66,12 +66,17 @@ def stage_of(clf: Any) -> StagedEngine:
     return engine
 
 
+def let_places_differ(clf: Any) -> None:
+    """Show the second stage examples where, of equal scores, only the first is right."""
+    even = np.full((300, 5), 0.5, np.float32)
+    stage_of(clf).stage.observe(even, even, even, np.arange(5) < even, np.ones(300))
+
+
 def test_labels_as_good_as_the_last_of_the_best_are_found_too() -> None:
     X, Y = near_centroids(labels=12)
     twins = [[one + twin for one in row for twin in "abc"] for row in Y]  # of equal scores
     clf = OnlinePLTClassifier(max_leaves=64).fit(X, twins)
-    even = np.full((300, 5), 0.5, np.float32)  # of equal scores only the first is right
-    stage_of(clf).stage.observe(even, even, even, np.arange(5) < even, np.ones(300))
+    let_places_differ(clf)
     assert stage_of(clf).stage.counts_places
     scores = first_of_stage(clf, X, 6)
     assert (scores[:, 4] == scores[:, 5]).mean() > 0.5
@@ -151,8 +156,7 @@ def test_the_best_labels_are_ranked_as_the_twin_ranks_them(
 def calibrated() -> OnlinePLTClassifier:
     X, Y = near_centroids()
     clf = OnlinePLTClassifier(second_stage="calibrate", max_leaves=4, arity=2).fit(X, Y)
-    even = np.full((300, 5), 0.5, np.float32)  # of equal scores only the first is right
-    stage_of(clf).stage.observe(even, even, even, np.arange(5) < even, np.ones(300))
+    let_places_differ(clf)
     assert stage_of(clf).stage.first.curve()[0] > 0
     return clf
 
@@ -178,8 +182,7 @@ def test_labels_of_equal_scores_are_all_found_if_they_are_more_than_are_sought_f
     X, Y = near_centroids(labels=3)
     twins = [[f"{one}-{twin}" for one in row for twin in range(_staged._FEW + 6)] for row in Y]
     clf = OnlinePLTClassifier(max_leaves=256).fit(X, twins)
-    even = np.full((300, 5), 0.5, np.float32)  # of equal scores only the first is right
-    stage_of(clf).stage.observe(even, even, even, np.arange(5) < even, np.ones(300))
+    let_places_differ(clf)
     scores = first_of_stage(clf, X, _staged._FEW + 1)
     least = stage_of(clf).stage.uncalibrated(np.float32([0.3]), stage_of(clf).k)
     X = X[(scores[:, 0] == scores[:, _staged._FEW]) & (scores[:, 0] < least)]
@@ -231,10 +234,8 @@ def test_all_ways_to_ask_agree(kind: str, request: pytest.FixtureRequest) -> Non
         reached = everything.astype(np.float64) >= threshold
         found = clf.predict_proba(X, threshold=threshold)
         assert np.array_equal(found.toarray(), np.where(reached, everything, 0))
-    if kind in (
-        "calibrated",
-        "level",
-    ):  # a label's probability does not depend on the other labels requested
+    if kind in ("calibrated", "level"):
+        # A label's probability does not depend on the other labels requested.
         some = clf.classes_[::3].tolist()
         allowed = clf.predict_proba(X, threshold=0.02, labels=some).toarray()
         others = ~np.isin(clf.classes_, some)
@@ -519,9 +520,7 @@ def test_forests_give_one_answer_too(make: Any, single: bool) -> None:
     Y = [row or ["none"] for row in Y]
     y: Any = [row[0] for row in Y] if single else Y
     clf = make(n_estimators=6, second_stage="calibrate").fit(X, y)
-    even = np.full((300, 5), 0.5, np.float32)
-    right = np.arange(5) < even  # only at the first place, so that places differ
-    stage_of(clf).stage.observe(even, even, even, right, np.ones(300))
+    let_places_differ(clf)
     X_test, _ = near_centroids(1, 40, 12)
     labels, scores = clf.predict_topk(X_test, clf.n_classes_)
     everything = np.zeros(labels.shape, np.float32)
