@@ -31,8 +31,26 @@ class Kind:
     """Some numeric parameters with unusual values."""
 
     bad: dict[str, list[Any]]
-    """Values outside the domain, of parameters that only some estimators have."""
+    """Values outside the domain, of parameters that only this estimator has, or with other bounds
+    than in `BAD`."""
 
+
+BAD: dict[str, list[Any]] = {
+    "n_jobs": [0, 1.5, "all"],
+    "random_state": [-1, 2**64, 1.5, "seed"],
+    "second_stage": ["heads", -0.1, 1.1, np.nan, True, [0.5]],
+    "alpha": [-0.1, 1.1, np.nan, "0.5", None],
+    "epochs": [0, -1, 1.5, "2", None, True],
+    "epsilon": [0, -1.0, np.nan, np.inf, None, "0.1", 1e300, 1e-300],
+    "interpolation": [-0.1, 2.1, np.nan, "1", None],
+    "learning_rate": [0, -1.0, np.nan, np.inf, "1", True, 1e300, 1e-300],
+    "leaves": [0, -1, 2.0, "2", None, True],
+    "max_bytes": [0, -1, 0.5, "much", True, "99kB"],
+    "n_estimators": [0, -1, 2.0, "2", True, None, 10**9],
+    "n_trees": [0, -1, 1.5, "2", None, True, 10**6],
+    "r": [0, -1.0, np.nan, np.inf, "1", 1e300, 1e-300],
+}
+"""Values outside the domain of parameters that several estimators have."""
 
 KINDS: dict[str, Kind] = {
     "OnlinePLTClassifier": Kind(
@@ -54,19 +72,12 @@ KINDS: dict[str, Kind] = {
         bad={
             "preset": ["best", None, 3],
             "learner": ["perceptron", 3, ["arow"]],
-            "learning_rate": [0, -1.0, np.nan, np.inf, "1", True, 1e300, 1e-300],
-            "epsilon": [0, -1.0, np.nan, np.inf, None, "0.1", 1e300, 1e-300],
             "l2": [-1e-9, np.nan, np.inf, None, 1e300],
-            "r": [0, -1.0, np.nan, np.inf, "1", 1e300, 1e-300],
             "policy": ["greedy", "", None, 1],
-            "alpha": [-0.1, 1.1, np.nan, "0.5", None],
             "arity": [1, 0, -2, 2.0, "2", True, 2**40],
             "max_leaves": [1, 0, -2, 100.0, "100", True, 2**40],
-            "n_trees": [0, -1, 1.5, "2", None, True, 10**6],
             "replay": [-1, 0.5, "1", True, 10**9],
             "replay_memory": [-1, 0.5, "1", True],
-            "max_bytes": [0, -1, 0.5, "much", True, "99kB"],
-            "epochs": [0, -1, 1.5, "2", None, True],
             "tree": ["tree", 3, [0, 1]],
             "thresholds": ["sto", True, 1, [0.5]],
             "ofo_a": [-1, np.nan, "5", 1e6, None],
@@ -91,15 +102,9 @@ KINDS: dict[str, Kind] = {
         numbers={"epochs": 2, "max_nodes": 40, "swap_resistance": 8, "r": 2.0},
         bad={
             "max_nodes": [0, -1, 2.0, "all", None, True, 2**40],
-            "max_bytes": [0, -1, 0.5, "much", True, "99kB"],
             "swap_resistance": [0, -1, 0.5, "4", None, True],
-            "leaves": [0, -1, 2.0, "2", None, True],
             "learner": ["perceptron", 3, None],
             "loss": ["hinge", 3, None],
-            "learning_rate": [0, -1.0, np.nan, np.inf, "1", True, 1e300, 1e-300],
-            "epsilon": [0, -1.0, np.nan, np.inf, None, "0.1", 1e300, 1e-300],
-            "r": [0, -1.0, np.nan, np.inf, "1", 1e300, 1e-300],
-            "epochs": [0, -1, 1.5, "2", None, True],
         },
     ),
     "MemoryTreeClassifier": Kind(
@@ -117,15 +122,10 @@ KINDS: dict[str, Kind] = {
         traits=frozenset({"online", "passes", "remembers", "sets"}),
         numbers={"epochs": 2, "alpha": 0.5, "leaf_multiplier": 2, "leaves": 3, "reroutes": 0},
         bad={
-            "alpha": [-0.1, 1.1, np.nan, "0.5", None],
             "leaf_multiplier": [0, -1, 2.0, "2", None, True, 2**40],
             "reroutes": [-1, 0.5, "1", None, True],
             "max_examples": [0, -1, 0.5, "1", True],
-            "max_bytes": [0, -1, 0.5, "much", True, "99kB"],
-            "leaves": [0, -1, 2.0, "2", None, True],
             "classifiers": ["yes", None, 2],
-            "r": [0, -1.0, np.nan, np.inf, "1", 1e300, 1e-300],
-            "epochs": [0, -1, 1.5, "2", None, True],
         },
     ),
     "EmbeddingClassifier": Kind(
@@ -147,14 +147,10 @@ KINDS: dict[str, Kind] = {
             "tree": ["oak", 3, None, [0, 1]],
             "arity": [1, 0, 2.0, "2", None, True, 2**40],
             "max_leaf_size": [0, -2, 100.0, "100", None, True],
-            "interpolation": [-0.1, 2.1, np.nan, "1", None],
             "loss": ["hinge", 1, None],
             "learner": ["arow", 3, None],
-            "learning_rate": [0, -1.0, np.nan, np.inf, "1", True, 1e300, 1e-300],
-            "epsilon": [0, -1.0, np.nan, np.inf, None, "0.1", 1e300, 1e-300],
             "max_iter": [0, -1, 1.5, "2", None, True],
             "vectors": ["words.vec", 3, [[1.0, 2.0]], [[np.nan] * 10]],
-            "alpha": [-0.1, 1.1, np.nan, "0.5", None],
         },
     ),
     "LdSMClassifier": Kind(
@@ -184,7 +180,6 @@ KINDS: dict[str, Kind] = {
         traits=frozenset({"sets"}),
         numbers={"n_estimators": 2, "arity": 3, "max_nodes": 50, "epochs_per_node": 4},
         bad={
-            "n_estimators": [0, -1, 2.0, "2", True, None, 10**9],
             "arity": [1, 9, -2, 2.0, "2", True],
             "max_nodes": [0, -1, 10.0, "10", True, None],
             "epochs_per_node": [0, -1, 1.5, "2", None, True],
@@ -213,7 +208,6 @@ KINDS: dict[str, Kind] = {
         traits=frozenset({"sets"}),
         numbers={"n_estimators": 2, "max_leaf_size": 4, "C": 2.0, "max_rounds": 2},
         bad={
-            "n_estimators": [0, -1, 2.0, "2", True, None, 10**9],
             "max_leaf_size": [0, -2, 10.0, "10", None, True],
             "C": [0, -1.0, np.nan, np.inf, "1", None, True, 1e300],
             "C_rank": [-1.0, np.nan, np.inf, "1", None, True, 1e300],
@@ -242,8 +236,6 @@ KINDS: dict[str, Kind] = {
             "tree": ["oak", 3, None, [0, 1]],
             "arity": [1, 0, 2.0, "2", True, 2**40],
             "max_leaf_size": [0, -2, 100.0, "100", None, True],
-            "interpolation": [-0.1, 2.1, np.nan, "1", None],
-            "n_trees": [0, -1, 1.5, "2", None, True, 10**6],
             "loss": ["hinge", 1],
             "link": ["logistic", 1],
             "solver": ["primal", None, 1],
@@ -271,6 +263,12 @@ class Make:
         if passes is not None and "epochs" in self.estimator().get_params():  # type: ignore[attr-defined]
             changes["epochs"] = passes
         return self.estimator(**{**self.parameters, **changes})
+
+    def bad(self) -> dict[str, list[Any]]:
+        """Values outside the domain of every parameter that has one."""
+        parameters = self.estimator().get_params()  # type: ignore[attr-defined]
+        shared = {name: values for name, values in BAD.items() if name in parameters}
+        return {**shared, **self.kind.bad}
 
     def counted(self, passes: int) -> int:
         """How often ``fit`` counts an example in this number of passes."""
