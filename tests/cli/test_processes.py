@@ -92,21 +92,13 @@ def test_a_reader_that_goes_away_is_no_failure(start: Start, texts: Path, text_m
 
 
 def test_a_reader_that_has_never_come_is_no_failure(start: Start, text_model: Path) -> None:
-    process = start("info", text_model)
-    assert process.stdout is not None
-    process.stdout.close()
-    assert process.stderr is not None
-    assert process.stderr.read() == b""
-    assert process.wait() == 141
-
-
-def test_a_reader_of_help_that_goes_away_is_no_failure(start: Start) -> None:
-    process = start("train", "--help")
-    assert process.stdout is not None
-    process.stdout.close()
-    assert process.stderr is not None
-    assert process.stderr.read() == b""
-    assert process.wait() == 141
+    for words in (("info", text_model), ("train", "--help")):
+        process = start(*words)
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+        assert process.wait() == 141, words
 
 
 def test_output_beyond_a_limit_of_files_is_one_sentence(text_model: Path, tmp_path: Path) -> None:
