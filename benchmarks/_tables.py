@@ -243,7 +243,7 @@ def files(found: Results) -> str:
         rows.append(
             [
                 f"{int(subject):,} labels, one example each" if subject.isdecimal() else subject,
-                f"{result['learning']['held_mb']:,.0f}",
+                f"{result['model_mb']:,.0f}",
                 f"{result['file_mb']:,.0f}",
                 f"{result['saving']['peak_mb']:,.0f}",
                 f"{result['loading']['peak_mb'] - result['loading']['held_mb']:,.0f}",

@@ -45,7 +45,13 @@ def save(subject: str, path: str) -> dict[str, Any]:
     learn([(X[:8], labels[:8]) for X, labels in chunks[:1]], DEFAULT)  # trigger lazy imports
     (model, _), learning = measured(lambda: learn(chunks, DEFAULT))
     _, saving = measured(lambda: model.save(path))
-    return {"learning": learning, "saving": saving, "file_mb": Path(path).stat().st_size / 2**20}
+    size = model.size()
+    return {
+        "learning": learning,
+        "saving": saving,
+        "model_mb": (size["model_bytes"] + size["memory_bytes"]) / 2**20,
+        "file_mb": Path(path).stat().st_size / 2**20,
+    }
 
 
 def load_again(path: str, small: str) -> dict[str, Any]:
