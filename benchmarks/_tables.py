@@ -244,13 +244,14 @@ def files(found: Results) -> str:
             [
                 f"{int(subject):,} labels, one example each" if subject.isdecimal() else subject,
                 f"{result['model_mb']:,.0f}",
+                f"{result['learning']['held_mb']:,.0f}",
                 f"{result['file_mb']:,.0f}",
                 f"{result['saving']['peak_mb']:,.0f}",
                 f"{result['loading']['peak_mb'] - result['loading']['held_mb']:,.0f}",
                 *(f"{result[step]['processor_s']:.1f}" for step in steps),
             ]
         )
-    header = ["data", "model MB", "file MB", "extra MB to save", "extra MB to load"]
+    header = ["data", "model MB", "process MB", "file MB", "extra MB to save", "extra MB to load"]
     return table([*header, "learning s", "saving s", "loading s"], rows)
 
 
