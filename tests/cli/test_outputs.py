@@ -179,8 +179,10 @@ def test_outputs_have_a_folder_and_a_name_each(
         ("eval", text_model, texts, "--metrics-file"),
         ("predict", text_model, texts, "-o"),
     ):
-        result = run(*words, tmp_path / "none" / "x", status=1)
-        assert result.stderr == f"error: {tmp_path / 'none'}: no such folder\n"
+        ways = [tmp_path / "none", tmp_path / "none" / ".."]
+        for folder in ways[:1] if os.name == "nt" else ways:  # Windows drops "none\\.." unseen
+            result = run(*words, folder / "x", status=1)
+            assert result.stderr == f"error: {folder}: no such folder\n"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows does not remove a folder in use")

@@ -66,9 +66,9 @@ def check_outputs(command: str, parameters: Mapping[str, Any]) -> None:
     for output in outputs:
         if not output:
             raise ParameterError("the name of the output is empty; expected that of a file")
-        folder = followed(output).parent  # of the file that a link leads to
-        if not folder.is_dir():
-            raise FileNotFoundError(errno.ENOENT, "no such folder", os.fspath(folder))
+        for folder in (Path(output).parent, followed(output).parent):  # of a link, and its target
+            if not folder.is_dir():
+                raise FileNotFoundError(errno.ENOENT, "no such folder", os.fspath(folder))
         if command != "convert" and Path(output).is_dir():
             raise ParameterError(f"{output}: this is a folder; expected the name of a file")
         if Path(output).is_file() and any(
