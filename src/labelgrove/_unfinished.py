@@ -47,8 +47,8 @@ def work_folder(target: Path) -> Path:
 class Unfinished:
     """A hidden folder next to a file being written: a context for one process at a time.
 
-    At the end of the context, the folder is kept if a call has begun and not removed it. If the
-    folder cannot be created or the disk is full, the error names the target.
+    At the end of the context, the folder is kept if a call has begun and left a result in it. If
+    the folder cannot be created or the disk is full, the error names the target.
 
     Parameters
     ----------
@@ -98,10 +98,10 @@ class Unfinished:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._lock is not None and not self._record.exists():
+        if self._lock is not None and not self._has_results():
             self.remove()
         self._let_go()
-        if isinstance(error, OSError) and error.errno in DISK_FULL and error.filename is None:
+        if isinstance(error, OSError) and error.errno in DISK_FULL and self._hides(error.filename):
             raise OSError(error.errno, error.strerror, str(self._target)) from error
 
     def is_of(self, request: Mapping[str, Any]) -> bool:
@@ -129,6 +129,15 @@ class Unfinished:
             self._let_go()  # NFS keeps a deleted file in its folder while it is open
             self.path.rmdir()  # fails if another process has entered it by now
         self._let_go()
+
+    def _has_results(self) -> bool:
+        own = {self._record, self.path / "lock"}
+        left = (path for path in self.path.rglob("*") if path not in own)
+        return self._record.exists() and any(path.is_file() for path in left)
+
+    def _hides(self, name: str | bytes | int | None) -> bool:
+        """Whether a file means nothing to the caller: it is in this folder, or has no name."""
+        return not isinstance(name, str) or self.path in Path(name).parents
 
     def _empty(self) -> None:
         self._record.unlink(missing_ok=True)  # first: what is half removed is no result

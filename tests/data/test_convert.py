@@ -199,11 +199,20 @@ def test_a_full_disk_leaves_no_half_data_set(tmp_path: Path, most: int) -> None:
     files = [svm(tmp_path, f"{n}.svm", [((n, i), {i: 0.5}) for i in range(200)]) for n in (0, 300)]
     with limited_files(most), pytest.raises(OSError, match="File too large: '.*out'"):
         convert(files, tmp_path / "out")
-    assert not (tmp_path / "out").exists()
+    assert not list(tmp_path.glob("*out"))
+    halves = [path for path in tmp_path.rglob("X.*") if not (path.parent / HEADER).exists()]
+    assert not halves
     convert(files, tmp_path / "out")
     convert(files, tmp_path / "straight")
     assert bytes_of(tmp_path / "out") == bytes_of(tmp_path / "straight")
     assert not list(tmp_path.glob(".*"))
+
+
+def test_nothing_is_left_of_a_first_file_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "bad.svm").write_text("1 1:1\n1 no\n", encoding="utf-8")
+    with pytest.raises(FileFormatError, match=r"bad\.svm:2"):
+        convert(tmp_path / "bad.svm", tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.svm"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no limits of open files")

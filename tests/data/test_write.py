@@ -152,6 +152,7 @@ def test_what_a_kill_left_of_a_data_set_of_the_same_name_is_not_in_the_way(tmp_p
     with Unfinished(path) as unfinished:
         unfinished.begin({})
         (unfinished.path / "whole").mkdir()
+        (unfinished.path / "whole" / "text.u8").touch()
     with open_sink(str(path)) as sink:
         sink.write(b"whole")
     assert path.read_bytes() == b"whole" and (unfinished.path / "whole").is_dir()

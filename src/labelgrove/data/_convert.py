@@ -283,8 +283,8 @@ def _convert_part(
     # hidden one, which the next call clears away if this process is killed.
     own = folder.with_name(f".{folder.name}.{os.getpid()}")
     shutil.rmtree(own, ignore_errors=True)
-    own.mkdir()
     with (
+        _removed_on_failure(own),
         open_examples(name, format, columns=columns, chunk_size=_ROWS) as reader,
         Writer(own, **_kinds_in(reader), labels_may_be_names=reader.labels_may_be_names) as writer,
     ):
@@ -303,10 +303,20 @@ def _convert_part(
     shares[place] = 1.0
 
 
+@contextmanager
+def _removed_on_failure(folder: Path) -> Iterator[None]:
+    """Create a folder; half of a data set would only fill the disk. A kill leaves it, though."""
+    folder.mkdir()
+    try:
+        yield
+    except (Exception, KeyboardInterrupt):
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
 def _joined(parts: list[Path], folder: Path, kinds: dict[str, bool]) -> Path:
     """Concatenate data sets; labels get their ids in order of arrival."""
-    folder.mkdir()
-    with Writer(folder, **kinds) as writer:
+    with _removed_on_failure(folder), Writer(folder, **kinds) as writer:
         for part in parts:  # only one is mapped at a time, as each has several open files
             _append(writer, open_dataset(part, verify=False))
     return folder
