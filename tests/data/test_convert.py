@@ -272,6 +272,22 @@ def test_what_is_there_is_replaced_only_if_it_is_a_data_set(
     assert moved.exists()
 
 
+def test_what_appears_at_the_output_meanwhile_is_kept(two: list[Path], tmp_path: Path) -> None:
+    precious = tmp_path / "out" / "precious.txt"
+
+    def appear(share: float) -> None:
+        if share == 1:
+            precious.parent.mkdir(exist_ok=True)
+            precious.touch()
+
+    with pytest.raises(ParameterError, match="exists and is not a data set"):
+        convert(two, tmp_path / "out", progress=appear)
+    assert precious.exists()
+    shutil.rmtree(precious.parent)
+    assert len(convert(two, tmp_path / "out")) == 4
+    assert not list(tmp_path.glob(".*"))
+
+
 @pytest.mark.parametrize("kind", ["folder", "mapped"])
 def test_an_output_may_lie_in_a_folder_of_data(kind: str, tmp_path: Path, read: list[str]) -> None:
     data, bad = tmp_path / "data", jsonl(tmp_path, "bad.jsonl", [("c", ["z"])])

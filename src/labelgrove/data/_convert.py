@@ -129,6 +129,7 @@ def convert(
             progress,
         )
         whole = parts[0] if len(parts) == 1 else _joined(parts, work / "whole", kinds)
+        _check_replaceable(target, files)  # again, as hours may have passed
         if target.exists():
             target.rename(work / "replaced")
         whole.rename(target)
