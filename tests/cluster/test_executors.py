@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,8 +12,10 @@ from typing import Any
 import pytest
 
 from cluster.kit import in_memory, some_rows, written
-from labelgrove import PLTClassifier, distributed
+from labelgrove import LabelGroveError, PLTClassifier, distributed
 from labelgrove.distributed import _executors
+
+KILLED = "20 attempts at a task have killed their workers, .*; repeat the call with a new executor"
 
 
 class Lost(Exception):
@@ -46,12 +49,60 @@ def test_tasks_of_lost_workers_are_submitted_again(
     rows, target = tmp_path / "rows", tmp_path / "pieces.lg"
     dataset = written(rows, some_rows(100))
     expected = in_memory(PLTClassifier(), dataset, tmp_path / "memory.lg")
-    with Losing(_executors.TRIES) as pool, pytest.raises(Lost):
+    with Losing(_executors.TRIES) as pool, pytest.raises(LabelGroveError, match=KILLED):
         distributed.fit(PLTClassifier(), rows, target, executor=pool)
     with Losing(_executors.TRIES - 1) as pool:
         distributed.fit(PLTClassifier(), rows, target, executor=pool)
         assert target.read_bytes() == expected
         [(labels, _)] = distributed.predict_topk(target, rows, executor=pool)
         assert len(labels) == 100
-    with Losing(_executors.TRIES) as pool, pytest.raises(Lost):
+    with Losing(_executors.TRIES) as pool, pytest.raises(LabelGroveError, match=KILLED):
+        list(distributed.predict_topk(target, rows, executor=pool))
+
+
+class Cancelling(ThreadPoolExecutor):
+    """Stands in for a Dask client that has lost its scheduler."""
+
+    def submit(self, *_: Any, **__: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.cancel()
+        future.set_running_or_notify_cancel()
+        return future
+
+
+class Older(ThreadPoolExecutor):
+    """Its workers have an older version of the library."""
+
+    def submit(self, task: Any, /, *_: Any, **__: Any) -> Future[Any]:
+        def run() -> Any:
+            with pytest.MonkeyPatch.context() as patched:
+                patched.setattr(_executors, "__version__", "0.0.9")
+                return task()
+
+        return super().submit(run)
+
+
+def closed() -> ThreadPoolExecutor:
+    pool = ThreadPoolExecutor(1)
+    pool.shutdown()
+    return pool
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (Cancelling, "was closed or lost its scheduler; repeat the call with a new executor"),
+        (closed, "takes no more tasks .*; repeat the call with a new one"),
+        (Older, r"a worker has version 0\.0\.9 of labelgrove; expected "),
+    ],
+)
+def test_an_executor_that_cannot_go_on_is_explained(
+    tmp_path: Path, make: Callable[[], ThreadPoolExecutor], message: str
+) -> None:
+    rows, target = tmp_path / "rows", tmp_path / "pieces.lg"
+    written(rows, some_rows(100))
+    with make() as pool, pytest.raises(LabelGroveError, match=message):
+        distributed.fit(PLTClassifier(), rows, target, executor=pool)
+    distributed.fit(PLTClassifier(), rows, target)
+    with make() as pool, pytest.raises(LabelGroveError, match=message):
         list(distributed.predict_topk(target, rows, executor=pool))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import Executor, Future
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
-from labelgrove._errors import ParameterError
+from labelgrove._errors import LabelGroveError, ParameterError
 from labelgrove._optional import optional
+from labelgrove._version import __version__
+from labelgrove._workers import broken_pools_explained
 
 Lost = tuple[type[BaseException], ...]
 
@@ -61,11 +65,52 @@ def resolved(given: Any) -> tuple[Executor, Lost]:
     return given, ()
 
 
+def submit(task: Callable[[], Any], executor: Executor) -> Future[Any]:
+    """Submit a task, which fails on a worker that has another version of the library.
+
+    Raises LabelGroveError if the executor has been closed.
+    """
+    try:
+        return executor.submit(partial(_run_by, __version__, task))
+    except BrokenExecutor:
+        raise
+    except Exception as error:  # each kind of executor has its own
+        raise LabelGroveError(
+            f"the executor takes no more tasks ({error}); repeat the call with a new one"
+        ) from error
+
+
+def _run_by(version: str, task: Callable[[], Any]) -> Any:
+    if version != __version__:
+        raise LabelGroveError(
+            f"a worker has version {__version__} of labelgrove; expected {version}, as in the "
+            "process that submits the tasks"
+        )
+    return task()
+
+
 def result_of(task: Callable[[], Any], future: Future[Any], executor: Executor, lost: Lost) -> Any:
     """Wait for a task, and resubmit it if its worker is lost."""
     for _ in range(1, TRIES):
         try:
             return future.result()
         except lost:
-            future = executor.submit(task)
+            future = submit(task, executor)
     return future.result()
+
+
+@contextmanager
+def failures_explained(lost: Lost, again: str) -> Iterator[None]:
+    """As `broken_pools_explained`, for all ways in which an executor may lose tasks."""
+    with broken_pools_explained(again):
+        try:
+            yield
+        except lost as error:
+            raise LabelGroveError(
+                f"{TRIES} attempts at a task have killed their workers, perhaps for lack of "
+                f"memory; repeat the call{again}"
+            ) from error
+        except CancelledError as error:
+            raise LabelGroveError(
+                f"the executor was closed or lost its scheduler; repeat the call{again}"
+            ) from error

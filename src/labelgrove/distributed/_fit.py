@@ -24,10 +24,9 @@ from labelgrove._parameters import byte_count, thread_count
 from labelgrove._paths import followed
 from labelgrove._unfinished import Unfinished
 from labelgrove._version import __version__
-from labelgrove._workers import broken_pools_explained
 from labelgrove.data import Columns, open_dataset
 from labelgrove.data._mapped import Dataset, open_arrays
-from labelgrove.distributed._executors import TRIES, Lost, resolved
+from labelgrove.distributed._executors import TRIES, Lost, failures_explained, resolved, submit
 from labelgrove.distributed._plan import plan_units
 from labelgrove.distributed._tasks import (
     RUN,
@@ -128,8 +127,8 @@ def fit(
     ModelFileError
         If the output is a folder, or anything else that a file cannot replace.
     LabelGroveError
-        If another process is writing the same file, or the executor breaks, for example because a
-        worker is killed.
+        If another process is writing the same file, or if the executor breaks (for example because
+        a worker is killed), is closed, or has workers with another version of the library.
     OSError
         If a file cannot be read or written.
     KeyboardInterrupt
@@ -205,7 +204,7 @@ class _Run:
     def finish(self) -> None:
         """Run all unfinished stages, and write the model."""
         again = " with a new executor, which resumes where it stopped"
-        with self._unfinished, broken_pools_explained(again):
+        with self._unfinished, failures_explained(self._lost, again):
             self._begin()
             self._know_labels()
             self._read_texts()
@@ -399,7 +398,7 @@ class _Run:
                 done += 1
                 tell()
             return
-        waiting = {self._executor.submit(task): (task, 1) for task in todo}
+        waiting = {submit(task, self._executor): (task, 1) for task in todo}
         try:
             while waiting:
                 finished, _ = wait(waiting, 0.2, return_when=FIRST_COMPLETED)
@@ -411,7 +410,7 @@ class _Run:
                     except self._lost:
                         if tries == TRIES:
                             raise
-                        waiting[self._executor.submit(task)] = task, tries + 1
+                        waiting[submit(task, self._executor)] = task, tries + 1
                 tell()
         except BaseException:
             for future in waiting:

@@ -18,9 +18,8 @@ from labelgrove._errors import DataError, ModelFileError
 from labelgrove._parameters import integer
 from labelgrove._paths import followed
 from labelgrove._unfinished import identity
-from labelgrove._workers import broken_pools_explained
 from labelgrove.data._mapped import Header, csr_over, open_arrays, open_dataset, texts_over
-from labelgrove.distributed._executors import resolved, result_of
+from labelgrove.distributed._executors import failures_explained, resolved, result_of, submit
 from labelgrove.distributed._tasks import opened
 from labelgrove.evaluation._figures import Training, figures
 from labelgrove.evaluation._observed import observe
@@ -77,7 +76,8 @@ def predict_topk(
     ModelFileError
         If the model file is invalid, or has been replaced in the meantime.
     LabelGroveError
-        If the executor breaks, for example because a worker is killed.
+        If the executor breaks (for example because a worker is killed), is closed, or has workers
+        with another version of the library.
 
     Examples
     --------
@@ -182,12 +182,12 @@ def _in_order(tasks: Sequence[Callable[[], _Result]], executor: Any) -> Iterator
             yield task()
         return
     pool, lost = resolved(executor)
-    with broken_pools_explained(" with a new executor"):
-        waiting = deque((task, pool.submit(task)) for task in tasks[:_AHEAD])
+    with failures_explained(lost, " with a new executor"):
+        waiting = deque((task, submit(task, pool)) for task in tasks[:_AHEAD])
         try:
             for task in tasks[_AHEAD:]:
                 yield result_of(*waiting.popleft(), pool, lost)
-                waiting.append((task, pool.submit(task)))
+                waiting.append((task, submit(task, pool)))
             while waiting:
                 yield result_of(*waiting.popleft(), pool, lost)
         finally:
