@@ -12,9 +12,8 @@
 namespace labelgrove {
 namespace {
 
-// Slack below a required mean: for the rounding of sums, and for that of means too small for all their digits.
-constexpr float kRounded = 1.0F - 1e-5F;
-constexpr float kSmallest = std::numeric_limits<float>::denorm_min();
+constexpr float kRounded = 1.0F - 1e-5F;  // slack below a required mean, for the rounding of sums
+constexpr float kAllDigits = std::numeric_limits<float>::min();  // smaller means are rounded by more than that
 
 constexpr std::uint32_t kScans = 8;  // linear scans of a node before making a heap pays
 
@@ -207,8 +206,9 @@ Opening GroveSearch::advance() {
 }
 
 bool GroveSearch::unwanted(std::size_t t, float probability, NodeId v) const {
+  const float least = wanted(t, v);
   const float shares = kRounded * static_cast<float>(fronts_.size());
-  return probability + bound_of_others(t) < shares * (wanted(t, v) - kSmallest);
+  return least >= kAllDigits && probability + bound_of_others(t) < shares * least;
 }
 
 void GroveSearch::queue_next(std::size_t t, std::uint32_t place) {
