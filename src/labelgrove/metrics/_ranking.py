@@ -330,9 +330,11 @@ def coverage_finish(hits: RankedHits, k: int, zero_division: float) -> Finish:
 
     def finish(weight: FloatArray | None) -> float:
         drawn = np.ones(truth.shape[0], np.bool_) if weight is None else weight > 0
-        present = np.unique(truth.indices[np.repeat(drawn, np.diff(truth.indptr))])
-        found = np.unique(found_ids[drawn[rows]])
-        return found.size / present.size if present.size else zero_division
+        present, found = np.zeros((2, truth.shape[1]), np.bool_)
+        present[truth.indices[np.repeat(drawn, np.diff(truth.indptr))]] = True
+        found[found_ids[drawn[rows]]] = True
+        n_present = np.count_nonzero(present)
+        return np.count_nonzero(found) / n_present if n_present else zero_division
 
     return finish
 
