@@ -10,27 +10,13 @@ from typing import Any
 
 from sklearn.model_selection import GridSearchCV, KFold
 
+from benchmarks import one_versus_rest
 from benchmarks._data import is_there, load, precisions
 from benchmarks._measure import Clock, fresh
 from benchmarks._results import command_line, write
 from labelgrove import PLTClassifier
 
-DATASETS = (
-    "bibtex",
-    "delicious",
-    "eurlex57k-tfidf",
-    "stackexchange-tfidf",
-    "gutenberg-tfidf",
-    "synth4k-hard",
-    "clinc150-tfidf",
-    "onet-tasks",
-    "onet-titles",
-    "cooking-tfidf",
-    "cpv-italian",
-    "hmc-cellcycle-go",
-    "kirjastonhoitaja-yso",
-    "phyletic-go",
-)
+DATASETS = (*one_versus_rest.DATASETS, "gutenberg-tfidf")
 CONSTANTS = (None, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
 """None is the default."""
 
