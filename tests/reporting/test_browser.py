@@ -89,6 +89,25 @@ def test_the_table_sorts_and_filters(show: Show, report: Path) -> None:
     assert screen.errors == []
 
 
+def test_a_small_report_has_no_empty_places(show: Show, tmp_path: Path) -> None:
+    texts, labels = (
+        ["a parcel", "a password", "a refund"] * 5,
+        ["shipping", "account", "refund"] * 5,
+    )
+    model = TextClassifier().fit(texts, labels)
+    page = tmp_path / "small.html"
+    write_report(model, texts[:3], [[label] for label in labels[:3]], page)
+    screen = show(page)
+    assert names(screen) == ["account", "refund", "shipping"]
+    places = "document.querySelector('[data-table=labels] .scroll')"
+    height, needed = screen.run(
+        f"[{places}.clientHeight, {places}.querySelector('[role=rowgroup]').offsetHeight + 36]"
+    )
+    assert needed <= height < needed + 36
+    assert "Where labels are lost" not in screen.run("document.body.innerText")
+    assert screen.errors == []
+
+
 def test_the_tree_unfolds_and_is_coloured(show: Show, report: Path) -> None:
     screen = show(report)
     root = "document.querySelector('[data-tree] ul ul')"

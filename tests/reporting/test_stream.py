@@ -113,6 +113,11 @@ def test_the_page_renders(show: Show, tmp_path: Path) -> None:
     assert screen.run("document.title") == "a model, learning </title> · LabelGrove"
     assert screen.run("document.documentElement.scrollWidth") == 390
     assert screen.run("document.querySelectorAll('[data-chart] svg').length") == 4
+    [estimated] = screen.run(
+        "[...document.querySelectorAll('figure')].map((e) => e.innerText)"
+        ".filter((text) => text.includes('Kaplan–Meier'))"
+    )
+    assert estimated.startswith("Recognition of new labels")
     overlooked = screen.run("document.querySelector('table.plain').innerText")
     assert "heron <b> (label 2)\t" in overlooked and "label 7" not in overlooked
 

@@ -160,7 +160,7 @@ def _page(
         # A threshold may be infinite; outside this range it is reached always, or never.
         used = np.clip(measured.thresholds[measured.known], 0.0, 1.0)
         data["chosen"] = _sections.counts_in_bins(used, np.linspace(0, max(used.max(), 0.5), 26))
-    if losses is not None:
+    if losses is not None and losses.labels.size:
         data["lost_by_depth"] = _sections.lost_by_depth(losses)
     page: dict[str, Any] = {"data": data, "labels": columns, "charts": {}}
     if hasattr(model, "tree_"):

@@ -26,6 +26,7 @@ class Table {
     this.scroll.style.setProperty("--narrow", narrow.join(" "));
     this.head = element("div", { class: "row head", role: "row" });
     this.body = element("div", { role: "rowgroup" });
+    this.scroll.style.setProperty("--most", `${(this.names.length + 1) * ROW}px`);
     this.scroll.append(this.head, this.body);
     this.scroll.addEventListener("scroll", () => this.show(), { passive: true });
     host.querySelector("input").addEventListener("input", (event) => this.filter(event.target.value));
