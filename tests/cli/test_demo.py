@@ -53,6 +53,22 @@ def test_the_demo_learns_tests_and_says_what_to_type(run: Any, tmp_path: Path) -
     assert labelgrove.load(model).examples_seen_ == 540
 
 
+@pytest.mark.usefixtures("some_docs")
+@pytest.mark.parametrize(
+    ("started", "typed"),
+    [
+        (".venv/bin/labelgrove", ".venv/bin/labelgrove"),  # make demo
+        ("/usr/bin/labelgrove", "labelgrove"),  # found on the path
+        ("/usr/lib/labelgrove/__main__.py", "labelgrove"),
+    ],
+)
+def test_what_to_type_is_what_was_typed(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started: str, typed: str
+) -> None:
+    monkeypatch.setattr("sys.argv", [started])
+    assert f"\n  {typed} info " in run("demo", "-o", tmp_path / "m.lg").stdout
+
+
 @pytest.mark.skipif(os.name == "nt", reason="locks are those of POSIX")
 @pytest.mark.usefixtures("some_docs")
 def test_a_model_that_another_process_is_writing_is_left_alone(run: Any, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from time import monotonic
 
 from rich.bar import Bar
@@ -250,9 +251,17 @@ def show_conclusion(
     console.print()
     show_pairs(pairs)
     console.print(Text("\nTry next", style="bold"))
+    program = _program()
     for line in (
-        f"labelgrove info {name}",
-        f"""echo '{{"text": "{_TO_TRY}"}}' | labelgrove predict {name} -""",
-        "labelgrove train --help",
+        f"{program} info {name}",
+        f"""echo '{{"text": "{_TO_TRY}"}}' | {program} predict {name} -""",
+        f"{program} train --help",
     ):
         console.print(Text(f"  {line}", style="cyan"), soft_wrap=True)
+
+
+def _program() -> str:
+    """Return what to type for ``labelgrove``: its path if it was started by one, as by make."""
+    started = Path(sys.argv[0])
+    by_path = started.stem == "labelgrove" and not started.is_absolute() and len(started.parts) > 1
+    return shlex.quote(sys.argv[0]) if by_path else "labelgrove"
