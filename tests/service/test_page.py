@@ -74,6 +74,21 @@ def test_it_suggests_while_typing_and_learns_what_is_taught(
     assert wide.errors == []
 
 
+def test_a_short_stream_is_drawn_as_its_share_so_far(
+    screen: Callable[..., Screen], address: str
+) -> None:
+    with Client(address, "demo") as client:
+        for label in ("cat", "cat", "dog", "cat", "cat"):
+            client.learn(["meow"], [[label]], applied=True)
+    page = screen(1280, False).page
+    page.goto(address)
+    page.wait_for_selector("html[data-ready]")
+    expect(page.locator("#right")).to_have_text("60.0 %")  # neither the first nor the dog
+    drawn = page.locator("#chart path").get_attribute("d") or ""
+    shares = [(110 - float(point.split(",")[1])) / 100 for point in drawn[1:].split("L")]
+    assert shares == pytest.approx([0, 1 / 2, 1 / 3, 1 / 2, 3 / 5])
+
+
 def test_a_name_stands_for_its_label(screen: Callable[..., Screen], address: str) -> None:
     concepts = [Concept(f"http://a/{i}", {"en": name}) for i, name in enumerate(("Cat", "Dog"))]
     with Client(address, "animals") as client:

@@ -226,9 +226,9 @@ function draw(stretches) {
     const y = 110 - 100 * share
     return [make('line', { x1: 30, x2: 400, y1: y, y2: y }), make('text', { x: 0, y: y + 3 }, `${100 * share} %`)]
   })
-  // A running mean over a tenth of the stream, to smooth out single hits.
+  // A running mean over a tenth of the stream, at least 20 examples, to smooth out single hits.
   let tried = 0
-  const window = Math.max(1, total / 10)
+  const window = Math.max(20, total / 10)
   let mean = null
   const points = stretches.map(({ predictions: size, right: hits }) => {
     const weight = Math.min(1, size / Math.min(window, tried + size))
