@@ -67,6 +67,8 @@ def test_calibration_is_told(run: Any, texts: Path, tmp_path: Path) -> None:
     assert seen["tail"] is None and seen["examples"] > 0
     shown = " ".join(run("info", tmp_path / "m.lg").stdout.split())
     assert f"calibrated from predictions for {seen['examples']:,} examples" in shown
+    run("train", texts, "-o", tmp_path / "m.lg", "--limit", "10")
+    assert "not yet, for lack of examples" in run("info", tmp_path / "m.lg").stdout
 
 
 def test_integer_labels_are_keys_of_json(run: Any, vector_model: Path) -> None:

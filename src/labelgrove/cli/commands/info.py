@@ -123,6 +123,8 @@ def _threshold_facts(classifier: Any) -> dict[str, Any] | None:
 def _second_stage(seen: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     if seen is None:
         return []
+    if not seen["examples"]:
+        return [("calibrated", "not yet, for lack of examples")]
     examples = _numbers.counted(seen["examples"], "example")
     if seen["tail"] is None:
         return [("calibrated", f"from predictions for {examples}")]
