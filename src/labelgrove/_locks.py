@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from io import IOBase
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 from weakref import WeakSet
 
 from labelgrove._errors import LabelGroveError
 
-_held: WeakSet[IO[Any]] = WeakSet()
+_held: WeakSet[IOBase] = WeakSet()
 
 
 def locked(path: Path, refusal: str) -> IO[str]:
@@ -27,7 +28,7 @@ def locked(path: Path, refusal: str) -> IO[str]:
     return file
 
 
-def hold(file: IO[Any]) -> bool | None:
+def hold(file: IOBase) -> bool | None:
     """Lock an open file until it is closed; None if it cannot be known who holds it.
 
     False if another process does.

@@ -13,6 +13,7 @@ import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from io import BufferedWriter
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, BinaryIO, Self
@@ -167,8 +168,10 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     _remove_abandoned(folder)
     partial = folder / f".{secrets.token_hex(8)}.partial"
     try:
-        with partial.open("xb") as file:
-            hold(file)  # or the next call takes it for abandoned
+        with partial.open("xb", buffering=0) as held, BufferedWriter(held) as file:
+            # Or the next call takes it for abandoned. A fork closes what is held: it must neither
+            # write what is buffered nor wait for a thread that is writing.
+            hold(held)
             with suppress(OSError):  # nothing to replace, or no permissions on this file system
                 partial.chmod(stat.S_IMODE(target.stat().st_mode))
             yield file

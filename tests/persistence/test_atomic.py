@@ -88,6 +88,16 @@ def test_what_killed_processes_have_left_is_removed_and_nothing_else(tmp_path: P
     assert there == {young.name, *(one.name for one in others), "slow.txt", "model.lg"}
 
 
+@posix
+def test_a_fork_writes_nothing_to_a_file_that_is_being_written(tmp_path: Path) -> None:
+    with replacing(tmp_path / "once.txt") as file:
+        file.write(b"once")  # still in the buffer
+        if (child := os.fork()) == 0:
+            os._exit(0)
+        os.waitpid(child, 0)
+    assert (tmp_path / "once.txt").read_bytes() == b"once"
+
+
 def test_what_fails_its_check_replaces_nothing(model: Path) -> None:
     before = model.read_bytes()
 
