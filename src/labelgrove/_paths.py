@@ -1,9 +1,10 @@
-"""Paths that may be symbolic links."""
+"""Paths as users give them."""
 
 from __future__ import annotations
 
 import errno
 import os
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -17,3 +18,10 @@ def followed(path: str | os.PathLike[str]) -> Path:
     if target.is_symlink():
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.fspath(path))
     return target
+
+
+def is_there(path: str) -> bool:
+    """Return whether a file exists; a text that is too long to be the name of one names none."""
+    with suppress(OSError):
+        return Path(path).exists()
+    return False

@@ -137,6 +137,9 @@ def test_what_is_no_file_may_be_a_text(run: Any, text_model: Path) -> None:
     told = run("predict", text_model, "the topic", status=1).stderr
     assert told == "error: the topic: no such file; expected DATA, or a text given by --text\n"
     assert "no such file or directory" in run("predict", text_model, "topic", status=1).stderr
+    long = "the topic " * 500  # longer than the name of a file may be
+    assert "given by --text" in run("predict", text_model, long, status=1).stderr
+    assert "unexpected extra argument" in run("predict", text_model, "the", long, status=2).stderr
 
 
 def test_a_second_file_has_a_command_of_its_own(run: Any, text_model: Path, texts: Path) -> None:

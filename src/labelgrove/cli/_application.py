@@ -14,13 +14,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from labelgrove._errors import LabelGroveError
+from labelgrove._paths import is_there
 from labelgrove._unfinished import DISK_FULL
 from labelgrove._version import __version__
 from labelgrove.cli.streams._console import about_os_error, say_error
@@ -143,7 +143,7 @@ def _about_usage(failure: BaseException, message: str) -> str:
     if context is None:
         return message
     surplus = _SURPLUS.fullmatch(message)
-    if surplus and Path(surplus[1]).exists() and {"data", "limit"} <= context.params.keys():
+    if surplus and is_there(surplus[1]) and {"data", "limit"} <= context.params.keys():
         message += "; labelgrove convert joins several files into one DATA"
     return f"{message[:1].lower()}{message[1:]} (see '{context.command_path} --help')"
 

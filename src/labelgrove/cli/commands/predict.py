@@ -10,6 +10,7 @@ import typer
 
 from labelgrove._errors import DataError, FileFormatError, ParameterError
 from labelgrove._names import integer_in
+from labelgrove._paths import is_there
 from labelgrove.cli import _options
 from labelgrove.cli._models import Model, inputs_of, load_model, unlabelled
 from labelgrove.cli._remote import is_address, predict_there
@@ -86,7 +87,7 @@ def predict(
     """
     if (text is None) == (data is None):
         raise ParameterError("expected either DATA (- for standard input) or --text")
-    if data is not None and " " in data and not Path(data).exists():
+    if data is not None and " " in data and not is_there(data):
         raise ParameterError(f"{data}: no such file; expected DATA, or a text given by --text")
     if is_address(model_file):
         others = (threshold, beam, labels_file, filter_pairs)

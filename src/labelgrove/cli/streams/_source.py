@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from labelgrove._errors import FileFormatError, ParameterError
 from labelgrove._names import integer_in
+from labelgrove._paths import is_there
 from labelgrove.cli._options import AS_FOUND, Reading
 from labelgrove.cli.streams._progress import ProgressLine
 from labelgrove.data import ExampleReader, Examples, open_dataset, open_examples
@@ -220,7 +221,7 @@ def check_inputs(parameters: Mapping[str, Any]) -> None:
         isinstance(data, str)
         and isinstance(model, str)
         and begins_as_model(data)
-        and Path(model).exists()
+        and is_there(model)
         and not begins_as_model(model)
     ):
         raise ParameterError(f"{model} is not a model, but {data} is; expected MODEL before DATA")
