@@ -180,7 +180,17 @@ def test_lists_in_cells_are_several_labels(tmp_path: Path) -> None:
 
 def test_tuples_and_sets_as_pandas_writes_them_are_several_labels(tmp_path: Path) -> None:
     cells = [("x", "it's"), (1, 2), ("x",), (), {"z", "x", "y"}, set()]
-    names = ["(draft)", "('t Hooft)", "{draft}", "{}", "(x) y", "x (y)", "sets)", "('x')"]
+    names = [
+        "(draft)",
+        "('t Hooft)",
+        "{draft}",
+        "{}",
+        "(x) y",
+        "x (y)",
+        "sets)",
+        "('x')",
+        "{['x']}",
+    ]
     with (tmp_path / "f.csv").open("w", newline="") as file:
         csv.writer(file).writerows([("text", "label"), *(("a", cell) for cell in cells + names)])
     labels = read_examples(tmp_path / "f.csv").labels

@@ -202,7 +202,7 @@ def _listed(value: str) -> list[str] | None:
         # NumPy prints no commas between strings, and Python would concatenate those. Escapes are
         # accepted in JSON only.
         if not _ADJACENT.search(value) and "\\" not in value:
-            with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            with suppress(ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
                 found = literal_eval(value)
     if isinstance(found, set):  # its order would change from run to run
         found = sorted(found, key=str)
