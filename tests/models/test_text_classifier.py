@@ -248,6 +248,7 @@ def test_a_part_that_is_not_given_has_no_parameters(
     ("parameters", "message"),
     [
         ({"classifier": "plt"}, "classifier is of type str; expected an estimator of LabelGrove"),
+        ({"classifier": dict}, "classifier is of type type; expected an estimator of LabelGrove"),
         ({"classifier": PLTClassifier}, r"is the class PLTClassifier; expected PLTClassifier\(\)"),
         ({"classifier": ThresholdedClassifier(PLTClassifier())}, "expected it outside"),
         ({"text": PLTClassifier()}, "text is a PLTClassifier; expected a front end"),

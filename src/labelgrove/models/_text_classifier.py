@@ -584,7 +584,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
             text.to_dict()  # checks the name
         if not isinstance(classifier, LabelClassifier):
             turned = isinstance(classifier, ThresholdedClassifier)
-            if isinstance(classifier, type):
+            if isinstance(classifier, type) and issubclass(classifier, LabelClassifier):
                 name = classifier.__name__
                 raise ParameterError(f"classifier is the class {name}; expected {name}()")
             raise ParameterError(
