@@ -29,7 +29,13 @@ def test_a_project_as_annif_sees_it(client: TestClient) -> None:
 
 def test_suggestions_as_annif_asks_for_them(client: TestClient) -> None:
     teach(client, 300)
-    form = {"text": "cat cat cat", "limit": "3", "project": "x", "metadata_title": "y"}
+    form = {
+        "text": "cat cat cat",
+        "limit": "3",
+        "project": "x",
+        "metadata": "",
+        "metadata_title": "y",
+    }
     [first, *others] = client.post(f"{DEMO}/suggest", data=form).json()["results"]
     kind = {"content-type": "application/x-www-form-urlencoded"}
     answer = client.post(f"{DEMO}/suggest", content="text=käse".encode(), headers=kind)

@@ -50,7 +50,7 @@ MOST_BYTES = 32 * 1024 * 1024
 """Limit of a request's body."""
 
 _FIELDS = 1_000
-_ANNIFS_OWN = re.compile(r"project$|metadata_")  # fields of a form that we ignore
+_ANNIFS_OWN = re.compile(r"project|metadata(_.*)?", re.DOTALL)  # fields of a form that we ignore
 _BODY_SECONDS = 30.0
 WAIT_SECONDS = 60.0
 _BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5, 30, 60)
@@ -374,7 +374,7 @@ def _form(raw: bytes) -> dict[str, str]:
         raise Problem(400, "the form is not valid UTF-8") from None
     except ValueError as error:
         raise Problem(400, f"the form cannot be parsed ({error})") from None
-    return {name: value for name, value in pairs if not _ANNIFS_OWN.match(name)}
+    return {name: value for name, value in pairs if not _ANNIFS_OWN.fullmatch(name)}
 
 
 def _query(route: Route, request: Request) -> Any:
