@@ -138,7 +138,9 @@ def _about_usage(failure: BaseException, message: str) -> str:
     if found is not None and problems:
         expected = _EXPECTED.get(found[2], found[2])
         message = f"{found[1]} {problems[0]['input']}: expected {expected}{found[3]}"
-    message = _NO_CHOICE.sub(r"\1 \2: expected one of \3", message)
+    if no_choice := _NO_CHOICE.fullmatch(message):
+        name, given, quoted = no_choice.groups()
+        message = f"{name} {given}: expected one of " + quoted.replace("'", "")
     context = getattr(failure, "ctx", None)
     if context is None:
         return message
