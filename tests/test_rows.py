@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from labelgrove import DataError, DataTypeError
 from labelgrove._features import FeatureNames
-from labelgrove._validation import check_rows
+from labelgrove._validation import check_rows, check_weights
 
 
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
@@ -79,11 +79,14 @@ def test_a_column_of_dicts_holds_rows(library: str) -> None:
     assert rows.indptr.tolist() == [0, 2, 4] and rows.values.tolist() == [1.0, 2.0, 3.0, 0.5]
 
 
-def test_a_column_of_dates_is_named() -> None:
+@pytest.mark.parametrize("zone", [None, "UTC"])
+def test_dates_are_no_numbers(zone: str | None) -> None:
     pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"a": [1.0, 2.0], "b": pandas.date_range("2026-01-01", periods=2)})
+    dates = pandas.Series(pandas.date_range("2026-01-01", periods=2, tz=zone))
+    with pytest.raises(DataError, match="^sample_weight holds complex numbers, dates or times: "):
+        check_weights(dates, 2)
     with pytest.raises(DataTypeError, match=r"^X: column 'b' holds dates or times: expected"):
-        check_rows(frame)
+        check_rows(pandas.DataFrame({"a": [1.0, 2.0], "b": dates}))
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64, np.int8, np.bool_, np.int64])

@@ -133,7 +133,7 @@ def check_weights(
         return None
     if np.ma.is_masked(sample_weight):
         raise DataError("sample_weight has masked entries: expected a number for each row")
-    if hasattr(sample_weight, "__array__") and np.asarray(sample_weight).dtype.kind in "cmM":
+    if hasattr(sample_weight, "__array__") and _kind_of(sample_weight) in "cmM":
         raise DataError(
             "sample_weight holds complex numbers, dates or times: expected a number for each row"
         )
@@ -350,7 +350,7 @@ def _require_number_columns(X: Any) -> None:
             column = X[name]
         except (TypeError, LookupError):  # such as polars.LazyFrame, which holds no columns yet
             return
-        if np.asarray(column).dtype.kind in "mM":
+        if _kind_of(column) in "mM":
             raise DataTypeError(f"X: column {name!r} {_DATES}")
         try:
             np.asarray(column, np.float64)
@@ -390,6 +390,13 @@ def _require_equal_lengths(rows: list[Any]) -> None:
             f"X: row {odd} has {lengths[odd]} values, row 0 has {lengths[0]}; "
             "expected as many in every row"
         )
+
+
+def _kind_of(column: Any) -> str:
+    """Return NumPy's letter for what a column holds; to it, dates with a time zone are objects."""
+    if getattr(getattr(column, "dtype", None), "kind", None) == "M":
+        return "M"
+    return np.asarray(column).dtype.kind
 
 
 _DATES = "holds dates or times: expected numbers, such as days since a first one"
