@@ -29,9 +29,9 @@ def locked(path: Path, refusal: str) -> IO[str]:
 
 
 def hold(file: IOBase) -> bool | None:
-    """Lock an open file until it is closed; None if it cannot be known who holds it.
+    """Lock an open file until it is closed, and return whether that succeeded.
 
-    False if another process does.
+    False if another process holds the lock, None if the system has no such locks.
     """
     held = None
     if sys.platform != "win32":
