@@ -145,7 +145,11 @@ def _about_usage(failure: BaseException, message: str) -> str:
     if context is None:
         return message
     surplus = _SURPLUS.fullmatch(message)
-    if surplus and is_there(surplus[1]) and {"data", "limit"} <= context.params.keys():
+    if (
+        surplus
+        and {"data", "limit"} <= context.params.keys()
+        and any(map(is_there, {surplus[1], *surplus[1].split()}))
+    ):
         message += "; labelgrove convert joins several files into one DATA"
     return f"{message[:1].lower()}{message[1:]} (see '{context.command_path} --help')"
 
