@@ -21,7 +21,7 @@ _LABELS = ("labels", "label", "subjects", "subject_uris", "target_ind")
 _URIS = re.compile(r"\s*(?:<[^<>\s]+>\s*)+")
 _URI = re.compile(r"<([^<>\s]+)>")
 _ADJACENT = re.compile(r"""['"]\s+['"]""")
-_BRACKETS = {("[", "]"), ("(", ")"), ("{", "}"), ("s", ")")}  # the last ones of set()
+_BRACKETS = {("[", "]"), ("(", ")"), ("{", "}")}
 _NAMES = {
     dict: "an object",
     list: "an array",
@@ -185,6 +185,8 @@ def split_labels(value: str, separator: str) -> list[str]:
     """
     if value.lstrip().startswith("<") and _URIS.fullmatch(value):
         return _URI.findall(value)
+    if separator and value == "set()":  # the empty set has no brackets
+        return []
     if separator and (value[:1], value[-1:]) in _BRACKETS:
         listed = _listed(value)
         if listed is not None:
