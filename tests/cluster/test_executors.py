@@ -92,7 +92,7 @@ def closed() -> ThreadPoolExecutor:
     ("make", "message"),
     [
         (Cancelling, "was closed or lost its scheduler; repeat the call with a new executor"),
-        (closed, "takes no more tasks .*; repeat the call with a new one"),
+        (closed, "refuses a task .*; if it is closed, repeat the call with a new one"),
         (Older, r"a worker has version 0\.0\.9 of labelgrove; expected "),
     ],
 )

@@ -68,7 +68,7 @@ def resolved(given: Any) -> tuple[Executor, Lost]:
 def submit(task: Callable[[], Any], executor: Executor) -> Future[Any]:
     """Submit a task, which fails on a worker that has another version of the library.
 
-    Raises LabelGroveError if the executor has been closed.
+    Raises LabelGroveError if the executor refuses it, for example because it is closed.
     """
     try:
         return executor.submit(partial(_run_by, __version__, task))
@@ -76,7 +76,8 @@ def submit(task: Callable[[], Any], executor: Executor) -> Future[Any]:
         raise
     except Exception as error:  # each kind of executor has its own
         raise LabelGroveError(
-            f"the executor takes no more tasks ({error}); repeat the call with a new one"
+            f"the executor refuses a task ({error}); if it is closed, repeat the call with a new "
+            "one"
         ) from error
 
 

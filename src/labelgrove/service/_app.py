@@ -313,8 +313,8 @@ class _Server(uvicorn.Server):
             await super().startup(sockets)
         except SystemExit:
             place = f"{self.config.host}:{self.config.port}"
-            [error] = logged
-            why = "; is it already in use?" if error.errno == EADDRINUSE else f" ({error})"
+            others = [error for error in logged if error.errno != EADDRINUSE]
+            why = f" ({others[0]})" if others else "; is it already in use?"
             raise LabelGroveError(f"cannot listen on {place}{why}") from None
         finally:
             logger.removeFilter(keep)
