@@ -251,3 +251,5 @@ def test_what_cannot_be_written(tmp_path: Path, data, labels, format, message: s
 def test_labels_of_a_set_are_written_in_order(tmp_path: Path) -> None:
     write_examples(tmp_path / "f.jsonl", ["a"], [set("hgfedcba")])
     assert read_examples(tmp_path / "f.jsonl").labels == [tuple("abcdefgh")]
+    write_examples(tmp_path / "f.svm", X, [{10, 9, 2}, set()])
+    assert read_examples(tmp_path / "f.svm").labels == [(2, 9, 10), ()]

@@ -177,6 +177,7 @@ def _checked_labels(labels: Sequence[Collection[int | str]], as_int: bool) -> La
     if isinstance(labels, str | bytes) or not len(labels):
         raise DataError("found no rows of labels; expected at least one example")
     rows: Labels = []
+    key = None if as_int else str  # text formats turn integers into strings
     for row, names in enumerate(labels):
         if isinstance(names, str | bytes) or not isinstance(names, Collection):
             raise DataError(
@@ -184,7 +185,7 @@ def _checked_labels(labels: Sequence[Collection[int | str]], as_int: bool) -> La
             )
         distinct = dict.fromkeys(_label(name, row, as_int) for name in names)
         # The order of a set is arbitrary, and must not decide which label arrives first.
-        rows.append(tuple(sorted(distinct, key=str) if isinstance(names, Set) else distinct))
+        rows.append(tuple(sorted(distinct, key=key) if isinstance(names, Set) else distinct))
     return rows
 
 
