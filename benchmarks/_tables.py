@@ -367,10 +367,10 @@ STAGES = (None, "head", 0.25, "tail")
 
 
 def second_stage(found: Results) -> str:
-    """Ranking by setting, calibration without and with a second stage, and what one costs."""
+    """Ranking by setting, probabilities without and with a second stage, and what one costs."""
     header = ["data", "learner", "P@1, PSP@1 of the tree", "`head`", "0.25", "`tail`"]
-    header += ["ECE of the tree", "`calibrate`", "learning s, tree", "`head`"]
-    header += ["prediction µs, tree", "`head`"]
+    header += ["ECE of the tree", "`calibrate`", "expected ÷ true labels, tree", "`calibrate`"]
+    header += ["learning s, tree", "`head`", "prediction µs, tree", "`head`"]
     rows: list[list[object]] = []
     for result in found:
         for learner in ("online", "batch"):
@@ -382,6 +382,7 @@ def second_stage(found: Results) -> str:
                     learner,
                     *(_ranked(by[stage]) for stage in STAGES),
                     *(f"{100 * one['ece']:.1f}" for one in (tree, calibrated)),
+                    *(f"{one['expected']:.2f}" for one in (tree, calibrated)),
                     *(f"{one['learning_cpu']:.1f}" for one in (tree, head)),
                     *(f"{one['predicting_us']:.0f}" for one in (tree, head)),
                 ]

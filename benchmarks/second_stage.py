@@ -1,6 +1,7 @@
 """A second stage after trees: effect on head, tail and probabilities, and its cost.
 
-The calibration error covers the five best labels of every test row. Times are processor time.
+The calibration error covers the five best labels of every test row; the expected number of labels,
+the sum of their probabilities, covers all labels of the first rows. Times are processor time.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ DATASETS = (
 LEARNERS = {"batch": PLTClassifier, "online": OnlinePLTClassifier}
 STAGES = (None, "calibrate", "head", 0.25, "tail")
 PLACES = (1, 5)
+ROWS = 500
+"""Number of test rows whose probabilities are added up."""
 
 
 def measure(dataset: str, learner: str, stage: str | float | None) -> dict[str, Any]:
@@ -55,6 +58,9 @@ def measure(dataset: str, learner: str, stage: str | float | None) -> dict[str, 
         found[f"p@{k}"] = float(precision_at_k(true, best, k))
         found[f"psp@{k}"] = float(psp_at_k(true, best, weights, k))
     estimates = model.predict_proba(test.X, top_k=PLACES[-1])
+    if stage in (None, "calibrate"):
+        everything = model.predict_proba(test.X[:ROWS], threshold=0.0)
+        found["expected"] = float(everything.sum() / true[:ROWS].sum())
     return {
         **found,
         "ece": float(expected_calibration_error(true, estimates)),

@@ -95,6 +95,14 @@ void register_score_calibration(nb::module_& module) {
           },
           nb::arg("thresholds").noconvert(), nb::arg("place"))
       .def(
+          "uncalibrate_by_place",
+          [](const ScoreCalibration& self, float threshold, std::size_t places) {
+            auto least = make_array<float>({places});
+            self.uncalibrate_by_place(threshold, {least.data(), places});
+            return least;
+          },
+          nb::arg("threshold"), nb::arg("places"))
+      .def(
           "curve",
           [](const ScoreCalibration& self) {
             const ScoreCalibration::Curve curve = self.curve();

@@ -28,6 +28,8 @@ constexpr double kSmallest = 1e-6;
 // The least rise of the log-odds from knot to knot, which preserves rankings.
 constexpr double kTilt = 1e-3;
 constexpr double kMiddle = (kKnots - 1) / 2.0;
+// The first place of each group, and of one that would follow.
+constexpr std::array<std::size_t, 11> kGroups{0, 1, 2, 3, 5, 7, 11, 15, 23, 31, 47};
 
 double knot(std::size_t i) { return kFirst + kStep * static_cast<double>(i); }
 
@@ -55,10 +57,22 @@ double inverse(const ScoreCalibration::Curve& curve, double value) {
   return knot(above - 1) + kStep * (value - values[above - 1]) / (values[above] - values[above - 1]);
 }
 
-// The scale on which places count.
-double depth(std::size_t place, std::size_t places) {
-  return fixed_log1p(static_cast<double>(std::min(place, places - 1)));
+// The score from which on labels reach a threshold after their log-odds are lowered by `fallen`.
+float uncalibrated(const ScoreCalibration::Curve& curve, float threshold, double fallen) {
+  if (!(threshold > 0.0F && threshold <= 1.0F)) return threshold;
+  const float below = std::nextafter(threshold, 0.0F);  // may be rounded to the threshold
+  const double logit = inverse(curve, log_odds(static_cast<double>(below))) + fallen;
+  return std::nextafter(static_cast<float>(logistic(logit)), 0.0F);
 }
+
+// The group of a place, of so many groups.
+std::size_t group_of(std::size_t place, std::size_t groups) {
+  const auto later = std::span(kGroups).first(groups).subspan(1);
+  return static_cast<std::size_t>(std::ranges::upper_bound(later, place) - later.begin());
+}
+
+// The scale on which places count.
+double depth(std::size_t group) { return fixed_log1p(static_cast<double>(kGroups[group])); }
 
 // Labels at the knots: how many, and how many of them are right.
 struct Table {
@@ -105,12 +119,13 @@ std::array<double, kKnots> rising_shares(const Table& table) {
 
 double log_odds(double probability) { return fixed_log(probability) - fixed_log(1.0 - probability); }
 
-ScoreCalibration::ScoreCalibration(std::size_t places) : counts_(places * kKnots), hits_(places * kKnots) {}
+ScoreCalibration::ScoreCalibration(std::size_t places)
+    : counts_((group_of(places - 1, kGroups.size() - 1) + 1) * kKnots), hits_(counts_.size()) {}
 
 ScoreCalibration::ScoreCalibration(double weight, std::vector<double> counts, std::vector<double> hits)
     : weight_(weight), counts_(std::move(counts)), hits_(std::move(hits)) {
   bool valid = weight >= 1.0 && weight < 2.0 && !counts_.empty() && counts_.size() % kKnots == 0 &&
-               counts_.size() == hits_.size();
+               groups() < kGroups.size() && counts_.size() == hits_.size();
   for (std::size_t i = 0; valid && i < counts_.size(); ++i) {
     valid = counts_[i] <= kMostCounted && hits_[i] >= 0.0 && hits_[i] <= counts_[i] * (1.0 + 1e-9);
   }
@@ -123,10 +138,12 @@ void ScoreCalibration::add(std::span<const double> logits, const bool* right, do
   for (std::size_t place = 0; place < logits.size(); ++place) {
     if (std::isnan(logits[place])) continue;
     const auto [low, share] = between_knots(logits[place]);
-    const std::size_t cell = std::min(place, places() - 1) * kKnots + low;
+    const std::size_t group = group_of(place, groups());
+    const std::size_t cell = group * kKnots + low;
+    const double weight = weight_ / static_cast<double>(kGroups[group + 1] - kGroups[group]);
     for (const auto& [at, part] : {std::pair(cell, 1.0 - share), std::pair(cell + 1, share)}) {
-      counts_[at] += weight_ * part;
-      if (right[place]) hits_[at] += weight_ * part;
+      counts_[at] += weight * part;
+      if (right[place]) hits_[at] += weight * part;
     }
   }
   if (weight_ >= 2.0) {
@@ -142,24 +159,24 @@ void ScoreCalibration::add(std::span<const double> logits, const bool* right, do
 
 void ScoreCalibration::apply(std::span<const double> logits, std::span<const std::size_t> places, double* found) const {
   const Curve curve = this->curve();
-  std::vector<double> falls(this->places());
-  for (std::size_t place = 0; place < falls.size(); ++place) falls[place] = curve.fall * depth(place, falls.size());
+  std::vector<double> falls(groups());
+  for (std::size_t group = 0; group < falls.size(); ++group) falls[group] = curve.fall * depth(group);
   for (std::size_t i = 0; i < logits.size(); ++i) {
-    const double logit = logits[i] - falls[std::min(places[i], falls.size() - 1)];
+    const double logit = logits[i] - falls[group_of(places[i], groups())];
     found[i] = std::isnan(logit) ? logit : logistic(along(curve, logit));
   }
 }
 
 void ScoreCalibration::uncalibrate(std::span<const float> thresholds, std::size_t place, float* least) const {
   const Curve curve = this->curve();
-  const double fallen = curve.fall * depth(place, places());
-  for (std::size_t i = 0; i < thresholds.size(); ++i) {
-    least[i] = thresholds[i];
-    if (!(thresholds[i] > 0.0F && thresholds[i] <= 1.0F)) continue;
-    const float below = std::nextafter(thresholds[i], 0.0F);  // may be rounded to the threshold
-    const double logit = inverse(curve, log_odds(static_cast<double>(below))) + fallen;
-    least[i] = std::nextafter(static_cast<float>(logistic(logit)), 0.0F);
-  }
+  const double fallen = curve.fall * depth(group_of(place, groups()));
+  for (std::size_t i = 0; i < thresholds.size(); ++i) least[i] = uncalibrated(curve, thresholds[i], fallen);
+}
+
+void ScoreCalibration::uncalibrate_by_place(float threshold, std::span<float> least) const {
+  const Curve curve = this->curve();
+  for (std::size_t place = 0; place < least.size(); ++place)
+    least[place] = uncalibrated(curve, threshold, curve.fall * depth(group_of(place, groups())));
 }
 
 ScoreCalibration::Curve ScoreCalibration::curve() const {
@@ -172,13 +189,13 @@ ScoreCalibration::Curve ScoreCalibration::fit() const {
   Curve curve;
   Table best{};
   double least = 0.0;
-  for (std::size_t candidate = 0; candidate < (places() == 1 ? 1 : kFalls); ++candidate) {
+  for (std::size_t candidate = 0; candidate < (groups() == 1 ? 1 : kFalls); ++candidate) {
     const double fall = kFallStep * static_cast<double>(candidate);
     Table table{};
-    for (std::size_t place = 0; place < places(); ++place) {
-      const double fallen = fall * depth(place, places());
+    for (std::size_t group = 0; group < groups(); ++group) {
+      const double fallen = fall * depth(group);
       for (std::size_t i = 0; i < kKnots; ++i) {
-        const std::size_t cell = place * kKnots + i;
+        const std::size_t cell = group * kKnots + i;
         if (counts_[cell] == 0.0) continue;
         const auto [low, share] = between_knots(knot(i) - fallen);
         for (const auto& [at, part] : {std::pair(low, 1.0 - share), std::pair(low + 1, share)}) {

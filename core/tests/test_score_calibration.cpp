@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <stdexcept>
 #include <vector>
 
@@ -60,6 +61,17 @@ TEST("score calibration: counts of earlier examples are discounted, within limit
   CHECK_EQ(calibration.weight(), once);
   CHECK_EQ(calibration.counts()[kKnots + kKnots / 2], 0x1p-10 * once);
   CHECK_EQ(calibration.hits()[kKnots + kKnots / 2], 0x1p-10 * once);
+}
+
+TEST("score calibration: places further down share groups, each of which counts as one") {
+  ScoreCalibration calibration(32);
+  const std::vector<double> logits(40);
+  const auto right = std::make_unique<bool[]>(logits.size());
+  calibration.add(logits, right.get(), 1.0);
+  const std::vector<double> sizes{1, 1, 1, 1, 1, 1, 1, 1, 1, 9.0 / 16.0};
+  CHECK_EQ(calibration.counts().size(), sizes.size() * kKnots);
+  for (std::size_t group = 0; group < sizes.size(); ++group)
+    CHECK_EQ(calibration.counts()[group * kKnots + kKnots / 2], sizes[group] * calibration.weight());
 }
 
 TEST("score calibration: it learns how often labels are right") {
@@ -126,6 +138,11 @@ TEST("score calibration: the last place stands for all later ones") {
   float least[2]{};
   for (const std::size_t place : {1U, 9U}) calibration.uncalibrate(std::span(&threshold, 1), place, &least[place / 9]);
   CHECK_EQ(least[0], least[1]);
+  float by_place[10]{};
+  calibration.uncalibrate_by_place(threshold, by_place);
+  CHECK_EQ(by_place[1], least[0]);
+  CHECK_EQ(by_place[9], least[0]);
+  CHECK(by_place[0] < least[0]);
 }
 
 TEST(
@@ -169,6 +186,8 @@ TEST("score calibration: its parts are all that it is, and others are refused") 
   CHECK_THROWS(Bad, ScoreCalibration(1.0, counts, negative));
   CHECK_THROWS(Bad, ScoreCalibration(1.0, few, std::vector<double>(2 * kKnots)));
   CHECK_THROWS(Bad, ScoreCalibration(1.0, odd, odd));
+  const std::vector<double> many(11 * kKnots);
+  CHECK_THROWS(Bad, ScoreCalibration(1.0, many, many));
 }
 
 }  // namespace

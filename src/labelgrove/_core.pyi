@@ -581,6 +581,8 @@ class ScoreCalibration:
 
     def uncalibrate(self, thresholds: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], place: int) -> NDArray[numpy.float32]: ...
 
+    def uncalibrate_by_place(self, threshold: float, places: int) -> NDArray[numpy.float32]: ...
+
     def curve(self) -> tuple[float, NDArray[numpy.float64]]:
         """The effect of a place on the log-odds, and the log-odds at the knots."""
 

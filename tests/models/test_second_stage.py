@@ -27,7 +27,7 @@ from labelgrove.metrics import inverse_propensity
 from labelgrove.models.engine import _staged
 from labelgrove.models.engine._learned import MISSING
 from labelgrove.models.engine._staged import StagedEngine
-from labelgrove.tuning._second_stage import CANDIDATES, SecondStage
+from labelgrove.tuning._second_stage import CANDIDATES, PLACES, SecondStage
 from labelgrove.vocabulary import Concept, Vocabulary
 from naive import second_stage as naive
 
@@ -73,15 +73,15 @@ def let_places_differ(clf: Any) -> None:
 
 
 def test_labels_as_good_as_the_last_of_the_best_are_found_too() -> None:
-    X, Y = near_centroids(labels=12)
-    twins = [[one + twin for one in row for twin in "abc"] for row in Y]  # of equal scores
-    clf = OnlinePLTClassifier(max_leaves=64).fit(X, twins)
+    X, Y = near_centroids(labels=3)
+    twins = [[f"{one}-{twin}" for one in row for twin in range(40)] for row in Y]  # of equal scores
+    clf = OnlinePLTClassifier(max_leaves=256).fit(X, twins)
     let_places_differ(clf)
     assert stage_of(clf).stage.counts_places
-    scores = first_of_stage(clf, X, 6)
-    assert (scores[:, 4] == scores[:, 5]).mean() > 0.5
+    scores = first_of_stage(clf, X, PLACES + 1)
+    assert (scores[:, PLACES - 1] == scores[:, PLACES]).mean() > 0.5
     everything = clf.predict_proba(X, threshold=0.0).toarray()
-    for each in (np.full(36, 0.3), np.random.default_rng(0).random(36)):
+    for each in (np.full(120, 0.3), np.random.default_rng(0).random(120)):
         each[0] += 1e-3
         found = clf.predict_proba(X, threshold=each).toarray()
         reached = everything.astype(np.float64) >= each
@@ -168,7 +168,7 @@ def test_labels_are_the_same_if_more_reach_a_threshold_than_are_sought_first(
     each = np.random.default_rng(0).random(calibrated.n_classes_) ** 4
     for threshold in (*np.geomspace(1e-5, 0.6, 20), each):
         found = []
-        for few, start in ((stage_of(calibrated).k + 1, 0.0), (64, 0.0), (64, np.inf)):
+        for few, start in ((PLACES + 1, 0.0), (64, 0.0), (64, np.inf)):
             monkeypatch.setattr(_staged, "_FEW", few)
             monkeypatch.setattr(_staged, "_FEW_FROM", start)
             found.append(calibrated.predict_proba(X, threshold=threshold).toarray())
@@ -184,7 +184,7 @@ def test_labels_of_equal_scores_are_all_found_if_they_are_more_than_are_sought_f
     clf = OnlinePLTClassifier(max_leaves=256).fit(X, twins)
     let_places_differ(clf)
     scores = first_of_stage(clf, X, _staged._FEW + 1)
-    least = stage_of(clf).stage.uncalibrated(np.float32([0.3]), stage_of(clf).k)
+    least = stage_of(clf).stage.uncalibrated(np.float32([0.3]), PLACES)
     X = X[(scores[:, 0] == scores[:, _staged._FEW]) & (scores[:, 0] < least)]
     assert len(X)  # with scores that are too low for labels after others
     everything = clf.predict_proba(X, threshold=0.0).toarray()

@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 FIRST, STEP, KNOTS = -8.0, 0.25, 65
+GROUPS = (0, 1, 2, 3, 5, 7, 11, 15, 23, 31)  # the first place of each
+SIZES = (1, 1, 1, 2, 2, 4, 4, 8, 8, 16)
 MEMORY = 4096
+CANDIDATES = 10
 SURE = 2.0
 
 
@@ -38,21 +41,24 @@ class Calibration:
     the outcomes.
     """
 
-    def __init__(self, places: int = 1) -> None:
-        self.places = places
+    def __init__(self, groups: int = 1) -> None:
+        self.groups = GROUPS[:groups]
         self.knots = [FIRST + STEP * i for i in range(KNOTS)]
-        self.counts = [[0.0] * KNOTS for _ in range(places)]
-        self.hits = [[0.0] * KNOTS for _ in range(places)]
+        self.counts = [[0.0] * KNOTS for _ in self.groups]
+        self.hits = [[0.0] * KNOTS for _ in self.groups]
 
     def add(self, logits: list[float], right: list[bool], keep: float = 1.0) -> None:
         keep = min(keep, 1 - 1 / MEMORY)
         for table in (*self.counts, *self.hits):
             table[:] = [keep * number for number in table]
         for before, (z, hit) in enumerate(zip(logits, right, strict=True)):
-            place = min(before, self.places - 1)
+            group = self.group(before)
             for i, share in self.near(z):
-                self.counts[place][i] += share
-                self.hits[place][i] += share * hit
+                self.counts[group][i] += share / SIZES[group]
+                self.hits[group][i] += share / SIZES[group] * hit
+
+    def group(self, place: int) -> int:
+        return sum(first <= place for first in self.groups) - 1
 
     def near(self, z: float) -> list[tuple[int, float]]:
         """The two knots around z, and how near they are: 1 if z is there."""
@@ -63,11 +69,11 @@ class Calibration:
     def table(self, fall: float) -> tuple[list[float], list[float]]:
         """Counts and hits at the knots where every label lies as much lower as its place says."""
         counts, hits = [2.0] * KNOTS, [2 * sigmoid(at) for at in self.knots]
-        for place in range(self.places):
+        for group, place in enumerate(self.groups):
             for i, knot in enumerate(self.knots):
                 for j, share in self.near(knot - fall * math.log1p(place)):
-                    counts[j] += share * self.counts[place][i]
-                    hits[j] += share * self.hits[place][i]
+                    counts[j] += share * self.counts[group][i]
+                    hits[j] += share * self.hits[group][i]
         return counts, hits
 
     def fall(self) -> float:
@@ -80,7 +86,7 @@ class Calibration:
                 for count, hit in zip(counts, hits, strict=True)
             )
 
-        return min((0.25 * i for i in range(17)), key=entropy) if self.places > 1 else 0.0
+        return min((0.25 * i for i in range(17)), key=entropy) if len(self.groups) > 1 else 0.0
 
     def curve(self) -> list[float]:
         """Isotonic regression by the minimax formula; then strictly rising log-odds."""
@@ -96,7 +102,7 @@ class Calibration:
         return [logit(p) + 1e-3 * (i - 32) for i, p in enumerate(risen)]
 
     def __call__(self, z: float, curve: list[float], place: int = 0, fall: float = 0.0) -> float:
-        z -= fall * math.log1p(min(place, self.places - 1))
+        z -= fall * math.log1p(self.groups[self.group(place)])
         if z <= self.knots[0]:
             return sigmoid(curve[0] + z - self.knots[0])
         if z >= self.knots[-1]:
@@ -135,7 +141,8 @@ class SecondStage:
         right: list[bool],
         keep: float = 1.0,
     ) -> None:
-        k = len(p)
+        self.first.add([logit(one) for one in p], right, keep)
+        k = min(len(p), CANDIDATES)
         scores = [self.score(p[i], near[i]) for i in range(k)]
         found = [sigmoid(z) for z in scores]
         worth = [self.merit(q[i]) * right[i] for i in range(k)]
@@ -145,8 +152,7 @@ class SecondStage:
             gain += sum(worth[i] for i in order[:most]) / most / 3
             gain -= sum(worth[i] for i in range(min(most, k))) / most / 3
         self.gain = [(1 - 1 / MEMORY) * g + gain**n for n, g in enumerate(self.gain, 1)]
-        self.first.add([logit(one) for one in p], right, keep)
-        self.second.add(scores, right, keep)
+        self.second.add(scores, right[:k], keep)
         downhill = [0.0, 0.0, 0.0]
         for a, row in enumerate(self.precision):
             row[:] = [(1 - 1 / MEMORY) * value + (a == b) / MEMORY for b, value in enumerate(row)]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labelgrove import ParameterError, _core
-from labelgrove.tuning._second_stage import SecondStage
+from labelgrove.tuning._second_stage import CANDIDATES, SecondStage
 from naive import second_stage as naive
 
 
@@ -20,7 +20,7 @@ def shown(seed: int, n: int, told: float) -> list[tuple[Any, ...]]:
     rng = np.random.default_rng(seed)
     rows = []
     for _ in range(n):
-        p = np.sort(rng.uniform(0.01, 0.99, rng.integers(0, 7)).astype(np.float32))[::-1]
+        p = np.sort(rng.uniform(0.01, 0.99, rng.integers(0, 15)).astype(np.float32))[::-1]
         near = rng.random(len(p))
         true = 1 / (1 + np.exp(-(0.5 * np.log(p / (1 - p)) + told * (near - 0.5) - 0.5)))
         rows.append((p, near, 1 + 5 * rng.random(len(p)), rng.random(len(p)) < true))
@@ -30,11 +30,12 @@ def shown(seed: int, n: int, told: float) -> list[tuple[Any, ...]]:
 def together(rows: list[tuple[Any, ...]], keeps: Any = 1.0) -> tuple[Any, ...]:
     """Rows as a stage observes them: one array for each of their parts, NaN beyond the last."""
     keeps = np.ones(len(rows)) * keeps
-    parts = [np.full((len(rows), 10), np.nan) for _ in range(4)]
+    parts = [np.full((len(rows), 14), np.nan) for _ in range(4)]
     for i, row in enumerate(rows):
         for part, given_ in zip(parts, row, strict=True):
             part[i, : len(given_)] = given_
-    return parts[0].astype(np.float32), *parts[1:3], parts[3] == 1, keeps
+    near, worth = (part[:, :CANDIDATES] for part in parts[1:3])
+    return parts[0].astype(np.float32), near, worth, parts[3] == 1, keeps
 
 
 def applied(calibration: _core.ScoreCalibration, logits: Any, best: Any = None) -> Any:

@@ -17,7 +17,9 @@ double log_odds(double probability);
 //
 // Of labels with the same score, those further down the ranking of their example are right less often. A label with p
 // labels before it is treated as a top label whose log-odds are lower by f ln(1 + p); f is chosen to minimise the
-// entropy of the outcomes given these log-odds. Labels are counted at the two nearest of 65 knots from -8 to 8; the
+// entropy of the outcomes given these log-odds. Places further down share groups, of 2, 2, 4, 4, 8, 8 and 16, with the p
+// of their first, and a group counts as much as a single place: otherwise hundreds of hopeless labels would decide how
+// probable the best are. Labels are counted at the two nearest of 65 knots from -8 to 8; the
 // shares of right ones are made monotone (pool adjacent violators) and interpolated linearly as log-odds, which rise
 // strictly. Beyond the outermost knots the log-odds are shifted. A new calibration is the identity.
 //
@@ -26,7 +28,7 @@ class ScoreCalibration {
  public:
   static constexpr std::size_t kKnots = 65;
 
-  // `places` are distinguished, the last one standing for all later ones, too. REQUIRES: places > 0.
+  // `places` are told apart, the group of the last one standing for all later ones, too. REQUIRES: places > 0.
   explicit ScoreCalibration(std::size_t places);
   // From its parts. Throws std::invalid_argument if no calibration has such.
   ScoreCalibration(double weight, std::vector<double> counts, std::vector<double> hits);
@@ -40,6 +42,8 @@ class ScoreCalibration {
   // least[i] = the score, as a probability, from which on labels at this place reach thresholds[i]; it may be too low
   // by a few units in the last place. Thresholds outside (0, 1] stay as they are.
   void uncalibrate(std::span<const float> thresholds, std::size_t place, float* least) const;
+  // The same for one threshold at every place from 0.
+  void uncalibrate_by_place(float threshold, std::span<float> least) const;
   struct Curve {
     double fall = 0.0;                    // f
     std::array<double, kKnots> logits{};  // by knot
@@ -47,12 +51,12 @@ class ScoreCalibration {
   Curve curve() const;
 
   double weight() const { return weight_; }
-  // By place and knot.
+  // By group of places and knot.
   std::span<const double> counts() const { return counts_; }
   std::span<const double> hits() const { return hits_; }
 
  private:
-  std::size_t places() const { return counts_.size() / kKnots; }
+  std::size_t groups() const { return counts_.size() / kKnots; }
   Curve fit() const;
 
   double weight_ = 1.0;  // of the newest example, in [1, 2): it grows, where counts would decay

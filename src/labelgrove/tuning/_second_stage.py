@@ -19,7 +19,10 @@ from labelgrove.tuning._pairs import FloatArray
 _TAILS = {"calibrate": None, "head": 0.0, "tail": 1.0}
 
 CANDIDATES = 10
-"""Number of the first stage's labels that are re-ranked, and whose places are distinguished."""
+"""Number of the first stage's labels that are re-ranked."""
+
+PLACES = 32
+"""Number of its labels that calibration learns from, and whose places are distinguished."""
 
 _MEMORY = 4096.0
 """Number of examples after which the weight of an example falls to 1/e, as in the core."""
@@ -47,7 +50,7 @@ class SecondStage:
     def __init__(self, tail: float | None) -> None:
         self.tail = tail
         self.reranking = _core.Reranking()
-        self.first = _core.ScoreCalibration(CANDIDATES)
+        self.first = _core.ScoreCalibration(PLACES)
         self.second = _core.ScoreCalibration(1)
         self.examples = 0
 
@@ -102,8 +105,10 @@ class SecondStage:
 
         Parameters
         ----------
-        probabilities, cosines, inverse_propensity, right : arrays (n, k)
+        probabilities, right : arrays (n, k)
             Probabilities are NaN where there is no label.
+        cosines, inverse_propensity : arrays (n, CANDIDATES)
+            Of those that are re-ranked; not used by a stage that only calibrates.
         keeps : array (n,)
             Factors that discount earlier observations, which describe an earlier first stage: on a
             stream, the squared ratio of the numbers of examples it had learnt from, then and now.
@@ -112,6 +117,7 @@ class SecondStage:
         self.first.add(_log_odds(probabilities), right.reshape(-1), keeps)
         if self.tail is None:
             return
+        probabilities, right = probabilities[:, :CANDIDATES], right[:, :CANDIDATES]
         given = probabilities, cosines.astype(np.float64), self.merit(inverse_propensity), right
         logits = self.reranking.learn(*map(np.ascontiguousarray, given))
         self.second.add(logits, right.reshape(-1), keeps)
@@ -148,6 +154,10 @@ class SecondStage:
     ) -> npt.NDArray[np.float32]:
         """Return the first stage's thresholds for labels with ``place`` labels before them."""
         return self.first.uncalibrate(thresholds, place)
+
+    def uncalibrated_by_place(self, threshold: float) -> npt.NDArray[np.float32]:
+        """Return the first stage's threshold for every place; shape (1, PLACES + 1)."""
+        return self.first.uncalibrate_by_place(threshold, PLACES + 1).reshape(1, -1)
 
     def rescored(
         self, probabilities: npt.NDArray[np.float32], cosines: npt.NDArray[np.float32]

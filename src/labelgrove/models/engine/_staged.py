@@ -24,15 +24,12 @@ from labelgrove.models.engine._learned import (
     Pointers,
     without_prefix,
 )
-from labelgrove.tuning._second_stage import CANDIDATES, SecondStage
+from labelgrove.tuning._second_stage import CANDIDATES, PLACES, SecondStage
 
 RowArrays = tuple[Pointers, Ids, Floats]  # of `Rows`
 
 BUDGET = 512
 """A label's sum of examples is cut to this many features once it has twice as many."""
-
-_TO_CALIBRATE = 5
-"""Number of the first stage's labels that calibration learns from, and whose places differ."""
 
 _FEW = 64
 """Number of best labels among which those that reach their thresholds are sought first."""
@@ -96,9 +93,7 @@ class StagedEngine:
         self.met = met
         self.again = False  # whether the examples were learnt before: then learn nothing from them
         self.own: npt.NDArray[np.bool_] | None = None  # which rows are examples; None for all
-        # Re-ranking needs more predictions than calibration, of more labels, and distinguishes more
-        # places.
-        self.bursts, self.k = (4, _TO_CALIBRATE) if stage.tail is None else (16, CANDIDATES)
+        self.bursts = 4 if stage.tail is None else 16  # re-ranking needs more than calibration
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.first, name)
@@ -128,8 +123,8 @@ class StagedEngine:
         own = np.array([row for row, _ in watched], np.uint64)
         given = np.empty(0, np.uint64) if asked is None else asked
         questions = np.union1d(own, given) if watched else given
-        seen, most = self.first.examples_seen, max(self.k, k)
-        found, scores = np.empty((0, self.k), np.uint32), np.empty((0, self.k), np.float32)
+        seen, most = self.first.examples_seen, max(PLACES, k)
+        found, scores = np.empty((0, PLACES), np.uint32), np.empty((0, PLACES), np.float32)
         arrays = indptr, ids, values, label_indptr, labels
         try:
             every, all_scores = self.first.learn(
@@ -150,7 +145,7 @@ class StagedEngine:
             at, stop = begin, begin + self.first.examples_seen - seen
             its = np.searchsorted(questions, own[own < stop])
             if len(found) > 0 and len(its) > 0:
-                found, scores = found[its, : self.k], scores[its, : self.k]
+                found, scores = found[its, :PLACES], scores[its, :PLACES]
                 at = self._watch(arrays, begin, weights, watched[: len(its)], found, scores)
             self.add(*arrays, at, stop, weights)
             self.met += int(np.searchsorted(counted, stop))
@@ -170,11 +165,12 @@ class StagedEngine:
         rows, keeps = zip(*watched, strict=True)
         true = [labels[label_indptr[row] : label_indptr[row + 1]] for row in rows]
         right = _right(found, np.repeat(np.arange(len(true)), [*map(len, true)]), true)
-        cosines, worth = np.zeros(found.shape, np.float32), np.zeros(found.shape)
+        shape = len(rows), CANDIDATES
+        cosines, worth = np.zeros(shape, np.float32), np.zeros(shape)
         if self.stage.tail is not None:  # with the sums as they were before each example
             for i, row in enumerate(rows):
                 self.add(*arrays, at, row, weights)
-                its_labels, at = found[i : i + 1], row
+                its_labels, at = found[i : i + 1, :CANDIDATES], row
                 cosines[i] = self._cosines(_one_row(arrays[:3], row), its_labels, 1)
                 worth[i] = self._inverse_propensity(its_labels)
         self.stage.observe(scores, cosines, worth, right, np.array(keeps))
@@ -217,11 +213,12 @@ class StagedEngine:
         self, rows: RowArrays, row_of: npt.NDArray[np.int64], labels: Ids, threads: int
     ) -> None:
         """Learn from predictions for held-out rows; ``row_of`` are the rows of the true labels."""
-        found, scores, *_ = self.first.top_k(*rows, self.k, 0, None, threads)
-        cosines, worth = np.zeros(found.shape, np.float32), np.zeros(found.shape)
+        found, scores, *_ = self.first.top_k(*rows, PLACES, 0, None, threads)
+        candidates = found[:, :CANDIDATES]
+        cosines, worth = np.zeros(candidates.shape, np.float32), np.zeros(candidates.shape)
         if self.stage.tail is not None:
-            cosines = self._cosines(rows, found, threads)
-            worth = self._inverse_propensity(found)
+            cosines = self._cosines(rows, candidates, threads)
+            worth = self._inverse_propensity(candidates)
         right = _right(found, row_of, [labels])
         self.stage.observe(scores, cosines, worth, right, np.ones(len(found)))
 
@@ -231,7 +228,7 @@ class StagedEngine:
         """Return the probabilities of labels or nodes that the first stage gives these ones."""
         if self.stage.examples == 0:
             return products
-        _, best, *_ = self.first.top_k(*rows, self.k, 0, None, 1)
+        _, best, *_ = self.first.top_k(*rows, PLACES, 0, None, 1)
         return self.stage.calibrated(products, row_of, best)
 
     def remove_labels(self, labels: Ids) -> None:
@@ -259,10 +256,10 @@ class StagedEngine:
         best = scores
         if allowed is not None and not self.stage.reranks and self.stage.counts_places:
             lowest = np.nanmin(scores, axis=1, keepdims=True, initial=np.inf)
-            _, best, more = self.first.top_k(*rows, self.k, 0, None, threads, lowest)
+            _, best, more = self.first.top_k(*rows, PLACES, 0, None, threads, lowest)
             costs = _both(costs, more)
         row_of = np.repeat(np.arange(len(scores)), most)
-        found = self.stage.calibrated(scores.reshape(-1), row_of, best[:, : self.k])
+        found = self.stage.calibrated(scores.reshape(-1), row_of, best[:, :PLACES])
         found = found.reshape(scores.shape)
         if self.stage.reranks:
             best = labels[:, :CANDIDATES]
@@ -297,24 +294,25 @@ class StagedEngine:
         if self.stage.reranks or scope.least is not None:
             if ranked is None:
                 among = allowed if self.stage.reranks else None
-                ranked = self.first.top_k(*rows, self.k + 1, 0, among, threads, scope.least)
+                ranked = self.first.top_k(*rows, PLACES + 1, 0, among, threads, scope.least)
             best, best_scores, more = ranked
             costs = _both(costs, more)
             if scope.least is not None:
-                tied = np.flatnonzero(best_scores[:, self.k] == best_scores[:, self.k - 1])
+                tied = np.flatnonzero(best_scores[:, PLACES] == best_scores[:, PLACES - 1])
                 row_of, labels, scores = self._with_ties(rows, scope, tied, row_of, labels, scores)
-            best, best_scores = (np.ascontiguousarray(a[:, : self.k]) for a in (best, best_scores))
+            best_scores = np.ascontiguousarray(best_scores[:, :PLACES])
+            best = np.ascontiguousarray(best[:, : CANDIDATES if self.stage.reranks else PLACES])
             there = _which(best, allowed)
             best_of = np.nonzero(there)[0]
             rest = ~np.isin(_pairs(row_of, labels), _pairs(best_of, best[there]))
             row_of = np.concatenate([best_of, row_of[rest]])
             labels = np.concatenate([best[there], labels[rest]])
-            scores = np.concatenate([best_scores[there], scores[rest]])
+            scores = np.concatenate([best_scores[:, : best.shape[1]][there], scores[rest]])
         else:
-            best_scores = _best_of_rows(scores, row_of, ends, self.k)
+            best_scores = _best_of_rows(scores, row_of, ends, PLACES)
         estimates = self.stage.calibrated(scores, row_of, best_scores)
         if self.stage.reranks:
-            probabilities, _ = self._reranked(rows, best, best_scores, threads)
+            probabilities, _ = self._reranked(rows, best, best_scores[:, :CANDIDATES], threads)
             others = estimates[len(best_of) :, None]
             others = _at_most(others, probabilities[row_of[len(best_of) :]])[:, 0]
             estimates = np.concatenate([probabilities[there], others])
@@ -323,7 +321,7 @@ class StagedEngine:
     def _are_all(self, scores: Floats, least: Floats) -> bool:
         """Whether no label reaches its threshold but those with these scores, best first."""
         last = scores[:, -1:]  # not always at the last place: all of them may be equal
-        places = (scores[:, : self.k] > last).sum(axis=1, keepdims=True)
+        places = (scores[:, :PLACES] > last).sum(axis=1, keepdims=True)
         return not (last >= least[0, places]).any()
 
     def _among(self, ranked: tuple[Any, ...], scope: _Scope) -> tuple[Any, ...]:
@@ -334,7 +332,7 @@ class StagedEngine:
         best, scores, costs = ranked
         there = _which(best, scope.allowed)
         row_of = np.ascontiguousarray(np.nonzero(there)[0])
-        estimates = self.stage.calibrated(scores[there], row_of, scores[:, : self.k])
+        estimates = self.stage.calibrated(scores[there], row_of, scores[:, :PLACES])
         return *_reaching(len(best), row_of, best[there], estimates, scope.thresholds), costs
 
     def _with_ties(
@@ -368,10 +366,8 @@ class StagedEngine:
         least = self.stage.uncalibrated(thresholds)
         if self.stage.reranks or not self.stage.counts_places:
             return _Scope(thresholds, allowed, self.first.scope(least, allowed))
-        at_last = self.stage.uncalibrated(thresholds, self.k)
-        lowest = thresholds.min(keepdims=True, initial=np.inf)
-        places = [self.stage.uncalibrated(lowest, place) for place in range(self.k + 1)]
-        by_place = np.stack(places, axis=1)
+        at_last = self.stage.uncalibrated(thresholds, PLACES)
+        by_place = self.stage.uncalibrated_by_place(float(thresholds.min(initial=np.inf)))
         first, last = by_place[0, [0, -1]]
         # With a single threshold over all labels, every better-ranked label is found as well. One
         # search is then enough, and faster unless it finds many labels in vain.

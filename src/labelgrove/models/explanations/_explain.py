@@ -86,7 +86,7 @@ def explain(
         elif given is not None:
             own = given[one : one + 1] if len(given) > 1 else given
             if staged is not None:
-                place = 0 if staged.stage.reranks else min(rank - 1, staged.k)
+                place = 0 if staged.stage.reranks else rank - 1
                 own = staged.stage.uncalibrated(own, place)
             needed = float(own[0])
         else:
