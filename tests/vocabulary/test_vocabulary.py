@@ -241,6 +241,28 @@ def test_skos(tmp_path: Path) -> None:
     assert read_vocabulary(written(tmp_path, "a.rdf", RDF_XML), "en") == vocabulary
 
 
+def test_skos_names_of_other_things_are_no_concepts(tmp_path: Path) -> None:
+    pytest.importorskip("rdflib")
+    group = ':g a skos:Collection ; skos:prefLabel "group"@en .\n'
+    scheme = ':s a skos:ConceptScheme ; skos:prefLabel "thesaurus"@en .\n'
+    vocabulary = read_vocabulary(written(tmp_path, "a.ttl", SKOS + group + scheme))
+    assert vocabulary == read_vocabulary(written(tmp_path, "b.ttl", SKOS))
+    prefixes = SKOS[: SKOS.index(":b a")]
+    assert list(read_vocabulary(written(tmp_path, "c.ttl", prefixes + group))) == [
+        "http://example.org/g"
+    ]
+
+
+def test_skos_values_of_the_wrong_kind_are_ignored(tmp_path: Path) -> None:
+    pytest.importorskip("rdflib")
+    wrong = (
+        ':b skos:prefLabel :label, " "@sv ; skos:altLabel [] ; skos:notation :x ;\n'
+        '   skos:broader [ a skos:Concept ], "animals" .\n'
+    )
+    vocabulary = read_vocabulary(written(tmp_path, "a.ttl", SKOS + wrong))
+    assert vocabulary == read_vocabulary(written(tmp_path, "b.ttl", SKOS))
+
+
 def test_damaged_rdf_xml_names_the_line(tmp_path: Path) -> None:
     pytest.importorskip("rdflib")
     for place, content in ((11, RDF_XML.replace("</skos:prefLabel>", "")), (3, "<a>\n\n")):

@@ -45,7 +45,8 @@ def read_vocabulary(
       ``broader``. Without an id, the id of the label is its line number from 0, as in lbl.json of
       the Extreme Classification Repository, where ``title`` is the name.
     - ``.ttl``, ``.nt``, ``.rdf`` (not compressed): SKOS, which needs rdflib. Concepts are sorted
-      by IRI; those that are ``owl:deprecated`` are omitted.
+      by IRI; those that are ``owl:deprecated`` are omitted. What has a name but another type than
+      ``skos:Concept``, such as a collection or a scheme, is none unless the file has no concepts.
 
     Parameters
     ----------
@@ -252,26 +253,37 @@ def _skos(path: str) -> Iterator[Row]:
         for concept, value in graph.subject_objects(names.OWL.deprecated)
         if str(value).lower() in {"true", "1"}
     }
-    concepts = set(graph.subjects(names.RDF.type, skos.Concept))
-    concepts |= set(graph.subjects(skos.prefLabel, None))
-    concepts = {concept for concept in concepts - deprecated if isinstance(concept, iri)}
+    declared = set(graph.subjects(names.RDF.type, skos.Concept))
+    named = set(graph.subjects(skos.prefLabel, None))
+    typed = {one for one, _ in graph.subject_objects(names.RDF.type)}
+    # Schemes and collections have names, too.
+    concepts = (declared | (named - typed) or named) - deprecated
+    concepts = {concept for concept in concepts if isinstance(concept, iri)}
     require_absolute(
         path, sorted(concepts | {broader for _, broader in graph.subject_objects(skos.broader)})
     )
     for number, concept in enumerate(sorted(concepts), 1):
         preferred: dict[str, str] = {}
-        for name in sorted(graph.objects(concept, skos.prefLabel)):
-            preferred.setdefault(name.language or "", str(name))
+        for language, name in _literals(graph.objects(concept, skos.prefLabel)):
+            preferred.setdefault(language, name)
         others: dict[str, list[str]] = {}
-        for name in sorted(graph.objects(concept, skos.altLabel)):
-            others.setdefault(name.language or "", []).append(str(name))
+        for language, name in _literals(graph.objects(concept, skos.altLabel)):
+            others.setdefault(language, []).append(name)
+        broader = (one for one in graph.objects(concept, skos.broader) if isinstance(one, iri))
         yield (
             number,
             Concept(
                 str(concept),
                 preferred,
                 {language: tuple(names) for language, names in others.items()},
-                next(iter(sorted(map(str, graph.objects(concept, skos.notation)))), None),
-                tuple(sorted(map(str, graph.objects(concept, skos.broader)))),
+                next((code for _, code in _literals(graph.objects(concept, skos.notation))), None),
+                tuple(sorted(map(str, broader))),
             ),
         )
+
+
+def _literals(values: Iterable[Any]) -> Iterator[tuple[str, str]]:
+    """Yield language and text of the values that are texts and not empty, sorted."""
+    for value in sorted(value for value in values if hasattr(value, "language")):
+        if text := str(value).strip():
+            yield value.language or "", text
