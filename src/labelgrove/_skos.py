@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -80,7 +82,8 @@ def read_graph(path: str | PathLike[str], purpose: str) -> tuple[Statements, Any
     graph.add = lambda triple: statements.add(*triple)  # instead of into rdflib's indices
     try:
         # Pass bytes, never a name: rdflib would fetch a name that looks like a URL.
-        graph.parse(data=content, format=_FORMATS[ending], publicID=_BASE)
+        with _quiet():
+            graph.parse(data=content, format=_FORMATS[ending], publicID=_BASE)
     except MemoryError:
         raise
     except Exception as error:  # rdflib's parsers may raise anything
@@ -96,6 +99,20 @@ def read_graph(path: str | PathLike[str], purpose: str) -> tuple[Statements, Any
             path, line, f"expected RDF in the format {_FORMATS[ending]}: {message:.200}"
         ) from error
     return statements, rdflib.namespace
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Drop rdflib's warnings of values and IRIs, which concern programs that compute or write them.
+
+    It prints a traceback for every date that is none, even in statements that do not matter here.
+    """
+    log = logging.getLogger("rdflib.term")
+    log.addFilter(drop := lambda _: False)
+    try:
+        yield
+    finally:
+        log.removeFilter(drop)
 
 
 def require_absolute(path: str | PathLike[str], iris: Iterable[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import logging
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -261,6 +262,19 @@ def test_skos_values_of_the_wrong_kind_are_ignored(tmp_path: Path) -> None:
     )
     vocabulary = read_vocabulary(written(tmp_path, "a.ttl", SKOS + wrong))
     assert vocabulary == read_vocabulary(written(tmp_path, "b.ttl", SKOS))
+
+
+def test_skos_dates_that_are_none_are_not_reported(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    pytest.importorskip("rdflib")
+    date = '"1998-00-00"^^<http://www.w3.org/2001/XMLSchema#date>'
+    path = written(tmp_path, "a.ttl", SKOS + f":b <http://purl.org/dc/terms/created> {date} .\n")
+    vocabulary = read_vocabulary(path)
+    assert vocabulary == read_vocabulary(written(tmp_path, "b.ttl", SKOS))
+    assert not caplog.records
+    logging.getLogger("rdflib.term").warning("for others")
+    assert caplog.messages == ["for others"]
 
 
 def test_damaged_rdf_xml_names_the_line(tmp_path: Path) -> None:
