@@ -81,11 +81,22 @@ def test_an_empty_list_of_names_is_none() -> None:
         ([Concept("a"), Concept("a")], "the id 'a' occurs twice"),
         ([Concept("")], "the id '' is empty"),
         (["a"], "found 'a'; expected a Concept"),
+        ([Concept(1)], "concept 1 has 1; expected a string"),  # type: ignore[arg-type]
+        ([Concept("a", "cat")], "'a' has 'cat'; expected names by"),  # type: ignore[arg-type]
+        ([Concept("a", {"en": 1})], "'a' has 1; expected a string"),  # type: ignore[dict-item]
+        ([Concept("a", {}, {"en": "cat"})], "'cat'; expected a tuple"),  # type: ignore[dict-item]
+        ([Concept("a", broader="17")], "'a' has '17'; expected a tuple"),  # type: ignore[arg-type]
     ],
 )
 def test_concepts_are_checked(concepts: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
         Vocabulary(concepts)
+
+
+def test_a_single_language_is_not_a_list_of_letters() -> None:
+    assert Vocabulary([HERRING], "en") == Vocabulary([HERRING], ["en"])
+    with pytest.raises(ParameterError, match=r"languages=\[1\]: expected a collection of strings"):
+        Vocabulary([HERRING], [1])  # type: ignore[list-item]
 
 
 words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=4)
@@ -128,7 +139,7 @@ def test_a_damaged_array_is_refused(content: bytes) -> None:
     ],
 )
 def test_what_is_not_a_string_is_refused(concept: bytes) -> None:
-    with pytest.raises(ModelFileError, match="1 is not a string"):
+    with pytest.raises(ModelFileError, match="has 1; expected a string"):
         Vocabulary.from_array(np.frombuffer(b'["en"]\n' + concept, np.uint8))
 
 

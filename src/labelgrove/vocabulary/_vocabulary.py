@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from labelgrove._errors import DataError, ModelFileError
+from labelgrove._parameters import words
 
 
 @dataclass(frozen=True)
@@ -50,14 +52,17 @@ class Vocabulary:
     ----------
     concepts : iterable of Concept
         Concepts with distinct ids.
-    languages : iterable of str
+    languages : str or iterable of str
         Languages in which to show labels, in order of preference. A label without a name in any of
         them is shown in another language. By default all languages, in order of appearance.
 
     Raises
     ------
     DataError
-        If an id is empty or occurs twice, or an item is not a Concept.
+        If an id is empty or occurs twice, an item is not a Concept, or a part of one is of another
+        type than stated there.
+    ParameterError
+        If a language is not a string.
 
     Examples
     --------
@@ -71,7 +76,7 @@ class Vocabulary:
     ('Baltic herring', 'strömming')
     """
 
-    def __init__(self, concepts: Iterable[Concept], languages: Iterable[str] = ()) -> None:
+    def __init__(self, concepts: Iterable[Concept], languages: str | Iterable[str] = ()) -> None:
         self._concepts: dict[str, Concept] = {}
         self._ids: dict[str, str] | None = None  # by name, computed on first use
         self._said: dict[str, str] | None = None  # ids and names in lower case, on first use
@@ -79,12 +84,17 @@ class Vocabulary:
         for concept in concepts:
             if not isinstance(concept, Concept):
                 raise DataError(f"vocabulary: found {concept!r:.80}; expected a Concept")
+            for found, expected in _faults(concept):
+                raise DataError(
+                    f"vocabulary: concept {concept.id!r:.80} has {found!r:.80}; expected {expected}"
+                )
             if not concept.id or concept.id in self._concepts:
                 what = "occurs twice" if concept.id else "is empty"
                 raise DataError(f"vocabulary: the id {concept.id!r:.80} {what}; expected it once")
             self._concepts[concept.id] = concept
             there.update(dict.fromkeys((*concept.preferred, *concept.alternative)))
-        wanted = tuple(dict.fromkeys(languages))
+        given = (languages,) if isinstance(languages, str) else words("languages", languages)
+        wanted = tuple(dict.fromkeys(given))
         self._there = tuple(there)
         self._languages = wanted or tuple(there)
         self._order = tuple(dict.fromkeys((*wanted, *there)))
@@ -295,7 +305,7 @@ class Vocabulary:
             languages, *concepts = (
                 json.loads(line) for line in array.tobytes().decode().split("\n")
             )
-            return cls(map(_from_object, concepts), map(_text, languages))
+            return cls(map(_from_object, concepts), words("languages", languages))
         except (ValueError, TypeError, LookupError, RecursionError, AttributeError) as error:
             raise ModelFileError(f"its vocabulary is damaged ({error!s:.200})") from None
 
@@ -314,20 +324,28 @@ def _as_object(concept: Concept) -> dict[str, Any]:
 
 
 def _from_object(found: dict[str, Any]) -> Concept:
-    notation = found.get("notation")
+    alternative = found.get("alternative", {})
     return Concept(
-        _text(found["id"]),
-        {_text(language): _text(name) for language, name in found.get("label", {}).items()},
-        {
-            _text(language): tuple(map(_text, names))
-            for language, names in found.get("alternative", {}).items()
-        },
-        None if notation is None else _text(notation),
-        tuple(map(_text, found.get("broader", ()))),
+        found["id"],
+        found.get("label", {}),
+        {language: tuple(names) for language, names in alternative.items()},
+        found.get("notation"),
+        tuple(found.get("broader", ())),
     )
 
 
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r:.40} is not a string")
-    return value
+def _faults(concept: Concept) -> Iterator[tuple[object, str]]:
+    """Yield the parts of a concept that are of a wrong type, and what was expected instead."""
+    for by_language in (concept.preferred, concept.alternative):
+        if not isinstance(by_language, Mapping):
+            yield by_language, "names by language"
+            return
+    several = (*concept.alternative.values(), concept.broader)
+    for names in several:
+        if not isinstance(names, tuple | list):
+            yield names, "a tuple of strings"
+            return
+    notation = () if concept.notation is None else (concept.notation,)
+    for one in (concept.id, *notation, *concept.preferred.values(), *chain(*several)):
+        if not isinstance(one, str):
+            yield one, "a string"
