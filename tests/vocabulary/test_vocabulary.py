@@ -324,6 +324,7 @@ def test_relative_iris_of_skos_need_a_base(tmp_path: Path, line: str) -> None:
         ("a.csv", 'id,label\n"1\n', "not CSV ("),
         ("a.jsonl", '{"text": "a", "labels": ["b"]}\n', ":1: there is neither an id nor a name"),
         ("a.csv", "id,label\n,x\n", ":2: '' is not a label"),
+        ("a.jsonl", "{\n", 'expected an object such as {"id": "...", "label": "..."}'),
         ("a.jsonl", "[]\n", ":1: found an array; expected one object per line"),
         ("a.jsonl", '{"id": 1.5}\n', ":1: the id is a number; expected a string or an integer"),
         ("a.jsonl", '{"id": "a", "label": 3}\n', "'label' is or holds a number"),

@@ -43,16 +43,15 @@ def read_jsonl(source: LineSource, columns: Columns, *, labels_required: bool = 
     return Contents(text_pieces(source, parse), is_text=True, labels_are_int=False)
 
 
-def json_object(line: str) -> dict[str, Any]:
-    """Parse the JSON object of a line; raises RowError if it is not one."""
+def json_object(line: str, example: str = '{"text": "...", "labels": ["..."]}') -> dict[str, Any]:
+    """Parse the JSON object of a line; raises RowError, with the example, if it is not one."""
     if line.lstrip().startswith("["):
         raise RowError("found an array; expected one object per line, as written by jq -c '.[]'")
     try:
         row = json.loads(line)
     except json.JSONDecodeError as error:
         raise RowError(
-            f"not JSON ({error.msg}, column {error.colno}); expected an object such as "
-            '{"text": "...", "labels": ["..."]}'
+            f"not JSON ({error.msg}, column {error.colno}); expected an object such as {example}"
         ) from None
     except RecursionError:
         raise RowError("the JSON is nested too deeply; expected a plain object") from None

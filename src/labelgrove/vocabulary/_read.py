@@ -152,7 +152,7 @@ def _tsv_concept(line: str, _number: int) -> Concept:
 
 
 def _json_concept(line: str, number: int) -> Concept:
-    row = json_object(line)
+    row = json_object(line, '{"id": "...", "label": "..."}')
     identifier = next((row[key] for key in _IDS if row.get(key) is not None), number - 1)
     if isinstance(identifier, bool) or not isinstance(identifier, str | int) or identifier == "":
         raise RowError(f"the id is {kind_of(identifier)}; expected a string or an integer")
