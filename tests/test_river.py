@@ -150,6 +150,17 @@ def test_arguments_of_another_kind_are_refused() -> None:
         MultiLabelClassifier().learn_one(features, {"cat", "pet"})  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("nothing", [float("nan"), np.float32("nan"), np.datetime64("NaT")])
+def test_a_missing_label_is_refused(nothing: Any) -> None:
+    model, sets = Classifier(), MultiLabelClassifier()
+    with pytest.raises(DataError, match="a missing value: expected one label"):
+        model.learn_one({"fur": 1}, nothing)
+    for y in ({"cat": True, nothing: True}, {"cat": True, "pet": nothing}):
+        with pytest.raises(DataError, match="expected a dict of label to bool, without missing"):
+            sets.learn_one({"fur": 1}, y)
+    assert model.predict_proba_one({"fur": 1}) == sets.predict_proba_one({"fur": 1}) == {}
+
+
 def test_what_is_refused_leaves_no_label_behind() -> None:
     model, sets = Classifier(), MultiLabelClassifier()
     model.learn_one({"f": 1.0}, "a")

@@ -145,7 +145,7 @@ def _plain(value: Any, i: int, place: Place, classes: bool) -> str | int:
         return int(value)
     if isinstance(value, float | np.floating) and classes:
         return _whole_float(float(value), i, place)
-    if value is None or _is_missing(value):
+    if value is None or is_missing(value):
         raise DataError(
             f"{place(i)}: the label is missing ({value!r}): Input y contains NaN or None"
         )
@@ -155,7 +155,7 @@ def _plain(value: Any, i: int, place: Place, classes: bool) -> str | int:
     )
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
     """Return whether a value differs from itself, like NaN, or refuses to say, like pandas' NA."""
     try:
         return bool(value != value)  # noqa: PLR0124

@@ -17,6 +17,7 @@ from labelgrove._errors import (
     MissingDependencyError,
     ParameterError,
 )
+from labelgrove._names import is_missing
 from labelgrove.models import OnlinePLTClassifier
 from labelgrove.models._base import learns_only_classes
 from labelgrove.models._online import OnlineClassifier
@@ -113,7 +114,7 @@ class Classifier(_OneByOne, base.Classifier):
         x : dict of feature to number or string
             A string stands for a category.
         y : label
-            Anything that can be hashed.
+            Anything that can be hashed, except NaN, which equals no other NaN.
         w : float
             How much the example counts.
 
@@ -127,6 +128,8 @@ class Classifier(_OneByOne, base.Classifier):
                 f"y is a {type(y).__name__}: expected one label; for sets of labels there is "
                 "MultiLabelClassifier"
             )
+        if is_missing(y):
+            raise DataError(f"y is {y!r}, a missing value: expected one label")
         self._learn(x, [y], lambda numbers: numbers[y], w)
 
     def predict_one(self, x: dict[Any, Any], **_: Any) -> Any:
@@ -214,6 +217,12 @@ class MultiLabelClassifier(_OneByOne, base.MultiLabelClassifier):
                 f"y is a {type(y).__name__}: expected a dict of label to bool, such as "
                 "{'cat': True}"
             )
+        for label, is_there in y.items():
+            if is_missing(label) or is_missing(is_there):
+                raise DataError(
+                    f"y holds {label!r}: {is_there!r}: expected a dict of label to bool, without "
+                    "missing values"
+                )
         there = [label for label, is_there in y.items() if is_there]
         self._learn(x, y, lambda numbers: [numbers[label] for label in there], w)
 
