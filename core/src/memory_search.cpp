@@ -50,7 +50,15 @@ float MemorySearcher::prior(LabelId label) const {
   return static_cast<float>(rest_ * tree_.seen(label) / tree_.all_seen());
 }
 
-void MemorySearcher::score(const Features& x) {
+float MemorySearcher::probability(double share, LabelId label) const {
+  return std::min(static_cast<float>((1.0 - rest_) * share) + prior(label), 1.0F);  // rounding may exceed it
+}
+
+// Finds the labels near the example whose probability is at least least(), which may grow with every label taken. A
+// label's probability is largest if its classifier is certain, so labels are evaluated in that order until none can
+// reach least().
+template <typename Least, typename Take>
+void MemorySearcher::score(const Features& x, Least&& least, Take&& take) {
   vote(x);
   parts_.clear();
   for (const Vote& vote : votes_) {
@@ -59,15 +67,25 @@ void MemorySearcher::score(const Features& x) {
     }
   }
   add_up(parts_);
+  const bool has_classifiers = tree_.options().classifiers;
+  const auto worse = [](const Scored& a, const Scored& b) { return better(b, a); };
+  bounds_.clear();
+  for (const auto& [label, share] : parts_) {
+    bounds_.push_back({label, probability(has_classifiers ? std::sqrt(share) : share, label)});
+  }
+  std::ranges::make_heap(bounds_, worse);
   near_.clear();
-  for (const Share& part : parts_) {
-    double share = part.share;
-    if (tree_.options().classifiers) {
+  for (; !bounds_.empty() && bounds_.front().probability >= least(); bounds_.pop_back()) {
+    std::ranges::pop_heap(bounds_, worse);
+    Scored one = bounds_.back();
+    if (has_classifiers) {
       ++stats_.classifiers;
-      share = std::sqrt(share * says(tree_.classifier(part.label).margin(x, work_) + MemoryTree::kUnlikely));
+      const double share = std::ranges::lower_bound(parts_, one.label, {}, &Share::label)->share;
+      const float margin = tree_.classifier(one.label).margin(x, work_) + MemoryTree::kUnlikely;
+      one.probability = probability(std::sqrt(share * says(margin)), one.label);
     }
-    const float probability = static_cast<float>((1.0 - rest_) * share) + prior(part.label);
-    near_.push_back({part.label, std::min(probability, 1.0F)});  // rounding may exceed it
+    near_.push_back(one);
+    take(one);
   }
   std::ranges::sort(near_, better);
 }
@@ -96,7 +114,9 @@ void MemorySearcher::merge(std::vector<Scored>& found, Enough&& enough) {
 void MemorySearcher::top_k(const Features& x, std::size_t k, std::vector<Scored>& found) {
   found.clear();
   if (k == 0 || tree_.all_seen() == 0.0) return;
-  score(x);
+  const auto least = [&] { return found.size() < k ? 0.0F : found.front().probability; };
+  score(x, least, [&](const Scored& one) { keep_best(found, k, one); });
+  found.clear();
   merge(found, [&](const Scored& next) { return found.size() >= k && next.probability < found.back().probability; });
   found.resize(std::min(k, found.size()));
 }
@@ -104,7 +124,7 @@ void MemorySearcher::top_k(const Features& x, std::size_t k, std::vector<Scored>
 void MemorySearcher::above_threshold(const Features& x, std::vector<Scored>& found) {
   found.clear();
   if (tree_.all_seen() == 0.0) return;
-  score(x);
+  score(x, [&] { return scope_.lowest_threshold(); }, [](const Scored&) {});
   merge(found, [&](const Scored& next) { return next.probability < scope_.lowest_threshold(); });
   std::erase_if(found, [&](const Scored& one) { return !(one.probability >= scope_.threshold(one.label)); });
 }

@@ -182,6 +182,22 @@ def test_what_no_router_tells_apart_stays_at_one_leaf() -> None:
     assert engine.top_k(*given, 3, 1, None, 1)[1].min() > 0
 
 
+def test_a_search_passes_over_classifiers_that_cannot_matter() -> None:
+    rng = np.random.default_rng(1)
+    X = np.maximum(rng.normal(size=(400, 12)), 0)
+    order = np.argsort(-(X @ rng.normal(size=(12, 30))))
+    Y = [row[: 1 + i % 5].tolist() for i, row in enumerate(order)]
+    model = MemoryTreeClassifier().fit(X, Y)
+    labels, scores, every = model.predict_topk(X, 30, return_stats=True)
+    for k in (1, 3, 10):
+        best, their_scores, some = model.predict_topk(X, k, return_stats=True)
+        assert np.array_equal(best, labels[:, :k]) and np.array_equal(their_scores, scores[:, :k])
+        assert some.classifiers.sum() < every.classifiers.sum()
+    above, some = model.predict_proba(X, threshold=0.4, return_stats=True)
+    assert np.array_equal(np.sort(above.data), np.sort(scores[scores >= np.float32(0.4)]))
+    assert some.classifiers.sum() < every.classifiers.sum()
+
+
 def test_a_bounded_memory_is_a_fair_sample() -> None:
     engine = _core.MemoryTree(options(max_examples=100))
     learn(engine, [({0: 1.0, 1 + n % 5: 1.0, BIAS: 1.0}, (n // 100,), 1.0) for n in range(1000)])

@@ -51,7 +51,9 @@ class MemorySearcher {
     double share;
   };
 
-  void score(const Features& x);
+  template <typename Least, typename Take>
+  void score(const Features& x, Least&& least, Take&& take);
+  float probability(double share, LabelId label) const;
   float prior(LabelId label) const;
   void vote(const Features& x);
   template <typename Enough>
@@ -64,9 +66,10 @@ class MemorySearcher {
   Workspace work_;
   Nearness nearness_;
   std::vector<Vote> votes_;
-  double rest_ = 1.0;         // the part divided by frequency
-  std::vector<Share> parts_;  // by label: those that have votes
-  std::vector<Scored> near_;  // the same, most probable first
+  double rest_ = 1.0;           // the part divided by frequency
+  std::vector<Share> parts_;    // by label: those that have votes
+  std::vector<Scored> bounds_;  // a heap of those not evaluated yet, with the most that their probability can be
+  std::vector<Scored> near_;    // those evaluated, most probable first
 };
 
 }  // namespace labelgrove
