@@ -77,6 +77,24 @@ def check_they_are_kept(make: Make) -> None:
 
 
 @needs("sets")
+def check_the_index_of_a_series_names_their_labels(make: Make) -> None:
+    pd = pytest.importorskip("pandas")
+    clf, X = learnt(make)
+    labels, values = clf.classes_.tolist(), np.linspace(0.05, 0.6, clf.n_classes_)
+    expected = clf.predict_proba(X, threshold=values).toarray()
+    by_label = pd.Series(values, index=labels)[::-1]
+    for given in (by_label, pd.Series(values), pd.Series(values, index=labels)):
+        assert clf.set_thresholds(given).thresholds_.tolist() == values.tolist()
+        assert np.array_equal(clf.predict_proba(X, threshold=given).toarray(), expected)
+    renamed = by_label.rename({labels[0]: "no such label"})
+    for wrong in (renamed, by_label[1:], pd.concat([by_label, by_label[:1]])):
+        for call in (clf.set_thresholds, lambda given: clf.predict_proba(X, threshold=given)):
+            with pytest.raises(ParameterError, match="labels in the index are not those"):
+                call(wrong)
+    assert clf.thresholds_.tolist() == values.tolist()
+
+
+@needs("sets")
 def check_they_follow_their_labels(make: Make) -> None:
     clf, _ = learnt(make)
     given = dict(zip(clf.classes_.tolist(), np.linspace(0.1, 0.9, clf.n_classes_), strict=True))

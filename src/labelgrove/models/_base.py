@@ -195,7 +195,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
             Return only the k largest probabilities of every row.
         threshold : float or array-like of shape (n_classes,), optional
             Return only probabilities of at least this value, and none of 0, whatever the value.
-            An array has one value for each class, in the order of ``classes_``.
+            An array has one value for each class, as for :meth:`set_thresholds`.
         labels, beam_width
             As for :meth:`predict_topk`; ``beam_width`` requires ``top_k``.
         return_stats : bool
@@ -349,9 +349,9 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         thresholds : Thresholds, array-like of shape (n_classes,), or None
-            In the order of ``classes_``. Labels that appear later use the default of
-            `Thresholds`, or the parameter ``threshold``. None restores the thresholds tuned while
-            learning, or ``threshold``.
+            In the order of ``classes_``, or a pandas Series with the labels as its index. Labels
+            that appear later use the default of `Thresholds`, or the parameter ``threshold``. None
+            restores the thresholds tuned while learning, or ``threshold``.
 
         Returns
         -------

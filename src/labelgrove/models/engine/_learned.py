@@ -315,7 +315,7 @@ class Learned(Generic[OptionsT_co, EngineT_co]):
 
     def thresholds(self, threshold: Any) -> npt.NDArray[np.float32]:
         """Convert the user's threshold, or thresholds by class, to thresholds by label id."""
-        refuse_mapping(threshold)
+        threshold = self.in_class_order(threshold)
         try:
             values = np.asarray(threshold, dtype=np.float64)
         except (TypeError, ValueError) as error:
@@ -340,14 +340,26 @@ class Learned(Generic[OptionsT_co, EngineT_co]):
         by_label[: len(active)][active] = least[column_of[active]]
         return by_label
 
-
-def refuse_mapping(thresholds: Any) -> None:
-    """Refuse thresholds by label: an array has one for each class, in their order."""
-    if isinstance(thresholds, Mapping):
-        raise ParameterError(
-            f"thresholds: found a {type(thresholds).__name__}; expected numbers in the order of "
-            "classes_, such as [thresholds.get(label, 0.5) for label in clf.classes_]"
-        )
+    def in_class_order(self, thresholds: Any) -> Any:
+        """Sort the entries of a pandas Series with labels as its index; refuse a mapping."""
+        if isinstance(thresholds, Mapping):
+            raise ParameterError(
+                f"thresholds: found a {type(thresholds).__name__}; expected numbers in the order "
+                "of classes_, such as [thresholds.get(label, 0.5) for label in clf.classes_]"
+            )
+        index: Any = getattr(thresholds, "index", None)
+        if not hasattr(index, "tolist") or np.ndim(thresholds) != 1:
+            return thresholds
+        names, classes = index.tolist(), self.classes().tolist()
+        by_label = dict(zip(names, thresholds.tolist(), strict=True))
+        if by_label.keys().isdisjoint(classes):
+            return thresholds  # such as a column of a table, whose index counts the rows
+        if by_label.keys() != set(classes) or len(names) != len(classes):
+            raise ParameterError(
+                "thresholds: the labels in the index are not those of classes_; expected each of "
+                "them once, or numbers without an index"
+            )
+        return [by_label[label] for label in classes]
 
 
 AnyLearned = Learned[Options, Engine]

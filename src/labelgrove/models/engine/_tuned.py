@@ -13,7 +13,7 @@ from labelgrove import _core
 from labelgrove._errors import ModelFileError
 from labelgrove._parameters import numbers
 from labelgrove.models._plt_options import EngineOptions
-from labelgrove.models.engine._learned import AnyLearned, TunedScope, refuse_mapping
+from labelgrove.models.engine._learned import AnyLearned, TunedScope
 from labelgrove.tuning import Thresholds
 
 FloatArray = npt.NDArray[np.float64]
@@ -58,11 +58,9 @@ def keep_thresholds(
     if thresholds is None:
         learned.tuned = None
         return
-    refuse_mapping(thresholds)
     if not isinstance(thresholds, Thresholds):
-        thresholds = Thresholds(
-            numbers("thresholds", thresholds), default, "given", "macro", math.nan
-        )
+        values = numbers("thresholds", learned.in_class_order(thresholds))
+        thresholds = Thresholds(values, default, "given", "macro", math.nan)
     learned.thresholds(thresholds.values)  # raises an error unless they fit
     column_of, _ = learned.columns()
     active = learned.labels.active
