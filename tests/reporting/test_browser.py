@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from labelgrove import TextClassifier
 from labelgrove.reporting import write_report
 from reporting.browser import Screen, Show
+from reporting.kit import examples
 
 pytestmark = pytest.mark.slow  # and no sanitizer can be loaded into a browser
 
@@ -49,6 +52,21 @@ def test_long_names_fit_on_a_phone(show: Show, tmp_path: Path, dark: bool) -> No
     chart = "e.closest('[data-chart]')?.dataset.chart"
     outside += f".map((e) => ({chart} ?? e.tagName) + e.textContent.slice(0, 80))"
     assert screen.run(outside) == []
+    heights = "[...document.querySelectorAll('nav a')].map((a) => a.offsetHeight)"
+    assert max(screen.run(heights)) < 40  # no link is broken within its word
+
+
+def test_rows_of_a_table_hold_all_their_cells(show: Show, models: Any, tmp_path: Path) -> None:
+    X, labels = examples(30, 5)
+    model = copy.deepcopy(models[0])
+    model.set_thresholds([0.3] * model.n_classes_)  # they have a column
+    write_report(model, X, labels, tmp_path / "page.html")
+    for width in (390, 800, 1280):
+        screen = show(tmp_path / "page.html", width=width)
+        for part in (".row.head", ".row:not(.head)", ".scroll"):
+            found = f"document.querySelector('[data-table=labels] {part}')"
+            fits = screen.run(f"{found}.scrollWidth <= {found}.clientWidth")
+            assert fits or (part == ".scroll" and width == 800)
 
 
 def test_the_switch_turns_light_into_dark(show: Show, report: Path) -> None:

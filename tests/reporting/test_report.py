@@ -65,6 +65,7 @@ def test_intervals_are_called_by_their_level(models: Any, tmp_path: Path) -> Non
     write_report(models[0], X, labels, page, compare=models[1], level=0.8)
     html = re.sub(r"(?s)<(script|style)[^>]*>.*?</\1>", "", page.read_text())
     assert html.count("80% interval") > 3 and "95% interval" not in html
+    assert "Below each figure: its 80% interval" in html
     assert "80% interval" in content(page)["charts"]["differences"]["description"]
 
 

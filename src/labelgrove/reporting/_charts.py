@@ -221,7 +221,9 @@ def differences(level: str) -> Spec:
     names = ["better", "worse", "undecided"]
     y = {"field": "metric", "type": "ordinal", "title": None, "sort": None}
     colour = colours("verdict", names, [BETTER, WORSE, MUTED])
-    change = {"format": "+.1%", "tickCount": 5, "grid": True}
+    points = "format(100 * datum.value, '+.1f')"
+    change = {"labelExpr": points, "tickCount": 5, "grid": True}
+    title = "change, in percentage points"
     seen = tooltip(
         metric="metric",
         before="before|.1%",
@@ -236,19 +238,19 @@ def differences(level: str) -> Spec:
         [
             layer(
                 {"type": "rule", "color": MUTED, "strokeWidth": 1.5},
-                x=x("zero", "change", axis=change),
+                x=x("zero", title, axis=change),
                 data={"values": [{"zero": 0}]},
             ),
             layer(
                 {"type": "rule", "strokeWidth": 3, "opacity": 0.55},
-                x=x("low", "change", axis=change),
+                x=x("low", title, axis=change),
                 x2={"field": "high"},
                 y=y,
                 color=colour,
             ),
             layer(
                 {"type": "point", "filled": True, "size": 90, "opacity": 1},
-                x=x("change", "change"),
+                x=x("change", title),
                 y=y,
                 color=colour,
                 tooltip=seen,

@@ -33,7 +33,9 @@ LEAST = 0.02
 CALIBRATED = 5
 """Number of best labels per example that count in the calibration error and its curve."""
 
-_LONGEST_RANKING = 10
+LONGEST_RANKING = 10
+"""Number of best labels per example that the curves and the list of confused labels use."""
+
 _TIMED = 400  # rows predicted one at a time to measure latency
 
 
@@ -126,10 +128,10 @@ def measure(
     found = figures(observed, PLACES, training=training, interval=interval)
     columns = {label: i for i, label in enumerate(observed.labels)}
     # The curves need longer rankings than the metrics, which use the 5 best labels.
-    deep = _LONGEST_RANKING + most_excluded(excluded)
+    deep = LONGEST_RANKING + most_excluded(excluded)
     answers: tuple[Any, FloatArray] = model.predict_topk(X, deep)
     ranking = as_columns(*answers, columns, (observed.n_rows, deep))
-    ranking = places_left(ranking, observed.excluded, _LONGEST_RANKING)
+    ranking = places_left(ranking, observed.excluded, LONGEST_RANKING)
     best = among_best(observed.estimates, ranking[:, :CALIBRATED])
     error = expected_calibration_error(observed.truth, best, interval=interval)
     classes = np.array([columns[label] for label in model.classes_.tolist()], np.int64)

@@ -24,8 +24,8 @@ Called = Callable[[Hashable], str]
 def confusions(measured: Measured, called: Called) -> list[dict[str, Any]]:
     """List pairs of a missed label and a label predicted instead, the most frequent first.
 
-    For an example with n true labels, the n best labels count as predicted. Each missed label is
-    paired with each wrongly predicted label of the same example.
+    For an example with n true labels, the n best labels count as predicted, as far as the ranking
+    goes. Each missed label is paired with each wrongly predicted label of the same example.
     """
     missed, instead = _in_places_of_true(measured)
     together = csr_array(missed.T @ instead).tocoo()

@@ -13,7 +13,7 @@ from labelgrove.metrics import Bootstrap
 from labelgrove.metrics._score import Interval, Score
 from labelgrove.reporting import _changes, _chart_parts, _charts, _sections
 from labelgrove.reporting._losses import Losses, find_losses
-from labelgrove.reporting._measured import CALIBRATED, LEAST, Measured, measure
+from labelgrove.reporting._measured import CALIBRATED, LEAST, LONGEST_RANKING, Measured, measure
 from labelgrove.reporting._mistakes import Called, confusions, wrong_examples
 from labelgrove.reporting._page import write_page
 
@@ -128,6 +128,7 @@ def write_report(
             "ece": measured.figures["ece"],
             "calibrated": CALIBRATED,
             "least": LEAST,
+            "longest": LONGEST_RANKING,
             "names": list(names),
             "level": said,
             "latency": _latency(measured),

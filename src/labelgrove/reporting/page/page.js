@@ -1,7 +1,7 @@
 const page = JSON.parse(document.getElementById("data").textContent);
 
 const LABEL_COLUMNS = [
-  { key: "label", title: "label", kind: "text", width: "minmax(9rem, 2.2fr)", narrow: "minmax(4rem, 1fr)" },
+  { key: "label", title: "label", kind: "text", width: "minmax(8rem, 2.2fr)", narrow: "minmax(4rem, 1fr)" },
   { key: "seen", title: "seen", kind: "count", width: "4.5rem", wide: true, help: "training examples with this label" },
   { key: "support", title: "in test", kind: "count", width: "4rem", narrow: "3.2rem", help: "test examples with this label" },
   { key: "right", title: "right", kind: "count", width: "3.6rem", wide: true, help: "true positives" },
@@ -9,7 +9,7 @@ const LABEL_COLUMNS = [
   { key: "missed", title: "missed", kind: "count", width: "4.2rem", wide: true, help: "false negatives" },
   { key: "precision", title: "P", kind: "share", width: "3.6rem", narrow: "2.8rem", help: "precision, %" },
   { key: "recall", title: "R", kind: "share", width: "3.6rem", narrow: "2.8rem", help: "recall, %" },
-  { key: "f1", title: "F1", kind: "meter", width: "8rem", narrow: "4.9rem", help: "harmonic mean of precision and recall, %" },
+  { key: "f1", title: "F1", kind: "meter", width: "7rem", narrow: "4.9rem", help: "harmonic mean of precision and recall, %" },
   { key: "threshold", title: "threshold", kind: "number", width: "4.8rem", wide: true },
   { key: "node", title: "lost at", kind: "node", width: "minmax(7rem, 1.2fr)", wide: true, help: "the group where most misses of this label are lost" },
   { key: "share", title: "there", kind: "share", width: "3.6rem", wide: true, help: "share of its misses lost there, %" },
