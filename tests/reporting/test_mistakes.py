@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,14 @@ def test_wrong_examples_come_with_their_text_and_the_words_that_decided() -> Non
     for case in found[1:]:
         unknown = next(one for one in case["true"] if one["label"] == "moon")
         assert not unknown["known"] and unknown["probability"] == 0
+    forms = [tuple(tested), np.array(tested)]
+    if importlib.util.find_spec("pandas") is not None:
+        import pandas as pd
+
+        forms.append(pd.Series(tested, index=[7, 7, 1]))
+    for form in forms:
+        assert wrong_examples(model, form, measured, str) == found
+    assert wrong_examples(model.classifier_, model.text_.transform(tested), measured, str)
 
 
 def test_the_surest_mistakes_come_first(models: Any) -> None:

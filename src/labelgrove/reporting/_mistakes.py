@@ -73,11 +73,19 @@ def _example(model: Any, X: Any, measured: Measured, called: Called, row: int) -
     missed = [_described(model, example, measured, called, row, one) for one in true[:_LABELS]]
     return {
         "row": row + 1,
-        "text": on_one_line(example[0], _CHARACTERS) if isinstance(example, list) else None,
+        "text": _text(example),
         "predicted": predicted,
         "true": missed,
         "more": max(len(true) - _LABELS, 0),
     }
+
+
+def _text(example: Any) -> str | None:
+    """Return the beginning of the text in a list, array or Series of one; None for features."""
+    if len(getattr(example, "shape", (1,))) != 1:  # a matrix or a table
+        return None
+    [text] = example.to_pylist() if hasattr(example, "to_pylist") else example  # Arrow's
+    return on_one_line(text, _CHARACTERS)
 
 
 def _described(
