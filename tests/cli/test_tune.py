@@ -86,6 +86,16 @@ def test_it_tells_what_thresholds_do(
     assert again["before"]["micro"] == pytest.approx(f_measure(truth, tuned, average="micro"))
 
 
+def test_what_is_measured_is_said(
+    run: Any, vectors: Path, vector_model: Path, tmp_path: Path
+) -> None:
+    words = ("tune", vector_model, vectors, "-o", tmp_path / "tuned.lg")
+    found = json.loads(run(*words, "--json").stdout)
+    assert found["after"] == found["single"]  # of labels that are as easy as these
+    assert "(the best single: no others did better on rows not tuned on)" in run(*words).stdout
+    assert "(cross-fitted: on rows not tuned on)" in run(*words, "--method", "sto").stdout
+
+
 def test_what_was_asked_for(run: Any, vectors: Path, vector_model: Path, tmp_path: Path) -> None:
     words = ("tune", vector_model, vectors, "-o", tmp_path / "tuned.lg", "--json")
     assert json.loads(run(*words, "--labels", "2").stdout)["after"]["labels"] == pytest.approx(

@@ -46,7 +46,8 @@ class Thresholds:
         better.
     single_figures, cross_fitted : SetFigures or None
         For "auto": figures of the single threshold on the tuning data, and of the method when each
-        fifth of the rows is predicted with thresholds tuned on the others.
+        fifth of the rows is predicted with thresholds tuned on the others; the same, if individual
+        thresholds are no better.
 
     Raises
     ------

@@ -179,11 +179,14 @@ def _goal(average: str, labels: float | None, recall: float | None) -> str:
 def _for_people(result: dict[str, Any], goal: str) -> list[tuple[str, str]]:
     examples = f"{result['examples']:,} in {_numbers.duration(result['seconds'])}"
     few = f"{result['rare_labels']:,} of {result['labels']:,} labels have fewer than {_FEW}"
+    measured = "cross-fitted: on rows not tuned on"
+    if result["after"] == result["single"]:  # measured on the rows that it was chosen on
+        measured = "the best single: no others did better on rows not tuned on"
     pairs = [
         ("examples", f"{examples}; {few}"),
         ("thresholds", in_words(result["thresholds"])),
         ("before", _figures(result["before"])),
-        ("after", f"{_figures(result['after'])} (cross-fitted: on rows not tuned on)"),
+        ("after", f"{_figures(result['after'])} ({measured})"),
     ]
     if result["single"] is not None:
         single = f"{_figures(result['single'])} ({result['single_threshold']:.3g})"
