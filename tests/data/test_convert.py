@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import multiprocessing
 import os
@@ -137,6 +138,20 @@ def test_processes_give_the_same_bytes(two: list[Path], tmp_path: Path) -> None:
     assert bytes_of(tmp_path / "one") == bytes_of(tmp_path / "both")
     assert told[-1] == 1.0 and told == sorted(told)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.svm", "b.svm", "both", "one"]
+
+
+def test_one_process_needs_no_shared_memory(
+    two: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: Any, **__: Any) -> None:
+        raise OSError(errno.EROFS, "Read-only file system", "/dev/shm")
+
+    monkeypatch.setattr(multiprocessing.context.BaseContext, "Array", refused)
+    told: list[float] = []
+    assert len(convert(two, tmp_path / "one", progress=told.append)) == 4
+    assert told[-1] == 1.0
+    with pytest.raises(OSError, match="Read-only"):
+        convert(two, tmp_path / "both", n_jobs=2)
 
 
 @pytest.fixture

@@ -203,8 +203,13 @@ def _convert_parts(
     jobs: int,
     progress: Callable[[float], None] | None,
 ) -> None:
+    left = [part for part in parts if not is_mapped(str(part[2]))]
+    workers = min(jobs, len(left))
     context = multiprocessing.get_context("spawn")
-    shares = context.Array("d", len(parts) + 1, lock=False)
+    # Shared memory only where it is needed: some containers have none.
+    shares: Shares = [0.0] * (len(parts) + 1)
+    if workers > 1:
+        shares = context.Array("d", shares, lock=False)
     sizes = [1 + sum(path.stat().st_size for path in files[name]) for _, name, *_ in parts]
 
     def tell() -> None:
@@ -212,17 +217,16 @@ def _convert_parts(
             done = sum(size * share for size, share in zip(sizes, shares[:-1], strict=True))
             progress(done / sum(sizes))
 
-    left = [part for part in parts if not is_mapped(str(part[2]))]
     for place in {part[0] for part in parts} - {part[0] for part in left}:
         shares[place] = 1.0
-    if min(jobs, len(left)) <= 1:
+    if workers <= 1:
         for part in left:
             _convert_part(part, shares, tell)
         return
     with (
         broken_pools_explained(", which resumes where it stopped"),
         ProcessPoolExecutor(
-            min(jobs, len(left)), mp_context=context, initializer=_begin, initargs=(shares,)
+            workers, mp_context=context, initializer=_begin, initargs=(shares,)
         ) as pool,
     ):
         with _interrupts_held():  # each submit starts a process
