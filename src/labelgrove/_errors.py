@@ -90,4 +90,4 @@ class LearningInterrupted(LabelGroveError, KeyboardInterrupt):
 
 
 class MissingDependencyError(LabelGroveError, ImportError):
-    """An optional package is missing; the message says how to install it."""
+    """An optional package is missing or cannot be imported; the message says which."""

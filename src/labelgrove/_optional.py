@@ -13,11 +13,17 @@ def optional(module: str, purpose: str, extra: str) -> Any:
 
     Its name starts with that of the package, which the extra `extra` of LabelGrove installs. If it
     cannot be imported, raise a MissingDependencyError that begins with `purpose`, what needs it.
+    A package that is installed but broken is another matter: its own error tells more.
     """
     try:
         return import_module(module)
     except ImportError as error:
         package = module.partition(".")[0]
+        absent = isinstance(error, ModuleNotFoundError) and error.name in {module, package}
+        if not absent:
+            raise MissingDependencyError(
+                f"{purpose} needs the package {package}, which cannot be imported: {error}"
+            ) from error
         raise MissingDependencyError(
             f"{purpose} needs the package {package}; install it with: "
             f'pip install "labelgrove[{extra}]"'
