@@ -150,6 +150,8 @@ COLUMNS = Columns(of_model=Columns(("a", "b"), ("c",)))
         ("text,labels", "csv", "csv"),
         ("id;Labels ; title;label", "csv", "csv"),
         ("\ufeff\n text\tlabels\r", "tsv", "tsv"),
+        ("sep=;\r", "csv", "csv"),
+        ("\ufeffsep=\t", "tsv", "tsv"),
         ("text,id", None, "fasttext"),  # a plain text, perhaps
         ("text", None, "fasttext"),
         ("labels,id", None, "fasttext"),

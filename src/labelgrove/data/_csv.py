@@ -91,11 +91,13 @@ def split_header(
 
 
 def delimiter_of(line: str, columns: Columns) -> str | None:
-    """Return the separator of columns, if the line surely names some; None otherwise.
+    """Return the separator of columns, if the line surely names some or is Excel's; else None.
 
     There are several names then, with those of text and of labels among them; with that of text
     only if it has been given, as by a model.
     """
+    if told := _FOR_EXCEL.fullmatch(f"{line}\n"):
+        return told[1]
     is_given = bool(columns.text or (columns.of_model is not None and columns.of_model.text))
     for delimiter in DELIMITERS["csv"]:
         with suppress(RowError):
