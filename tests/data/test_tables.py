@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,14 @@ def test_malformed(read, content: str | bytes, line: int, message: str) -> None:
         read(content, name="f.csv")
     assert caught.value.line == line
     assert message in str(caught.value)
+
+
+def test_a_label_in_brackets_that_begins_with_a_number_warns_of_nothing(read) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        rows = read("text,label\na,(10in pipes)\nb,\"['10in pipes', '5or6']\"\n", name="f.csv")
+    assert not caught
+    assert [*rows.labels] == [("(10in pipes)",), ("10in pipes", "5or6")]
 
 
 @pytest.mark.parametrize("separator", ",;|\t")

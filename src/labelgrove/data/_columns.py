@@ -21,6 +21,8 @@ _LABELS = ("labels", "label", "subjects", "subject_uris", "target_ind")
 _URIS = re.compile(r"\s*(?:<[^<>\s]+>\s*)+")
 _URI = re.compile(r"<([^<>\s]+)>")
 _ADJACENT = re.compile(r"""['"]\s+['"]""")
+_QUOTED = re.compile("'[^']*'|\"[^\"]*\"")
+_UNIT = re.compile(r"\d[^\W\d]")  # as in 10in, about which Python's parser warns
 _BRACKETS = {("[", "]"), ("(", ")"), ("{", "}")}
 _NAMES = {
     dict: "an object",
@@ -203,7 +205,8 @@ def _listed(value: str) -> list[str] | None:
         found = None
         # NumPy prints no commas between strings, and Python would concatenate those. Escapes are
         # accepted in JSON only.
-        if not _ADJACENT.search(value) and "\\" not in value:
+        is_odd = _ADJACENT.search(value) or "\\" in value or _UNIT.search(_QUOTED.sub("", value))
+        if not is_odd:
             with suppress(ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
                 found = literal_eval(value)
     if isinstance(found, set):  # its order would change from run to run
