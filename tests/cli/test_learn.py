@@ -36,6 +36,26 @@ def test_new_labels_are_welcome(run: Any, text_model: Path, make_texts: Any) -> 
     assert sum(hits) > 0.9 * len(hits)
 
 
+def test_known_labels_joined_by_another_separator_are_pointed_out(run: Any, tmp_path: Path) -> None:
+    monday, tuesday, model = (tmp_path / name for name in ("1.csv", "2.csv", "m.lg"))
+    monday.write_text("text,labels\n" + "some text,a;b;c\nother text,d\n" * 120)
+    tuesday.write_text("text,labels\n" + "some text,a|b\nother text,c|e|f\nthis text,d\n" * 2)
+    run("train", monday, "-o", model)
+    said = "1 of the 2 labels new to the model are some that it knows, joined by '|', such as 'a|b'"
+    for command, more in (("learn", "learn again from the old model with"), ("tune", "give")):
+        words = (command, model, tuesday, "-o", tmp_path / "m2.lg")
+        told = run(*words).stderr
+        assert said in told and f"{more} --label-separator '|'" in told
+        for separator in ("|", ""):
+            assert said not in run(*words, "--label-separator", separator).stderr
+    assert said in run("eval", model, tuesday).stderr
+    tuesday.write_text(
+        'text,labels\nsome text,"b, like a"\nother text,"a, c; d"\n' * 9 + "x,x;y;z;a/b\n"
+    )
+    for command in ("learn", "eval"):
+        assert "joined" not in run(command, model, tuesday).stderr
+
+
 def test_an_output_leaves_the_old_model_alone(
     run: Any, text_model: Path, make_texts: Any, tmp_path: Path
 ) -> None:

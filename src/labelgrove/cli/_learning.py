@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -22,6 +22,7 @@ from labelgrove._interrupts import held_back
 from labelgrove._parameters import byte_count
 from labelgrove.cli._application import FAILURE, INTERRUPTED
 from labelgrove.cli._checkpoints import Checkpoints
+from labelgrove.cli._misread import warn_of_misread_labels
 from labelgrove.cli._models import Model, check_can_write, inputs_of, targets_of, threads_of
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import (
@@ -34,7 +35,7 @@ from labelgrove.cli.streams._console import (
 )
 from labelgrove.cli.streams._progress import ProgressLine, ShareLine, shown
 from labelgrove.cli.streams._source import LEARNING_ROWS, Source, rows
-from labelgrove.data import Dataset, Examples, open_dataset
+from labelgrove.data import Columns, Dataset, Examples, open_dataset
 from labelgrove.data._mapped import is_mapped
 from labelgrove.evaluation import StreamRecord
 from labelgrove.models import TextClassifier
@@ -384,16 +385,23 @@ def finish_learning(
 
 
 def report_learning(
-    learning: Learning, path: str, *, known_before: int = 0, as_json: bool = False
+    learning: Learning,
+    path: str,
+    columns: Columns,
+    *,
+    known_before: Collection[Any] = (),
+    as_json: bool = False,
 ) -> None:
-    """Print a summary of a written model; after Ctrl-C exit with its status."""
+    """Print a summary of a written model; after Ctrl-C exit with its status.
+
+    ``columns`` are those that were read, ``known_before`` the labels before learning, a set.
+    """
     if as_json:
-        write_json(_for_programs(learning, path, known_before))
+        write_json(_for_programs(learning, path, len(known_before)))
     elif not learning.stopped:
-        show_pairs(_for_people(learning, path, known_before))
+        show_pairs(_for_people(learning, path, len(known_before)))
     sys.stdout.flush()  # before the checkpoints are removed
-    if not known_before:
-        _warn_of_misread_labels(learning)
+    warn_of_misread_labels(learning.model, learning.examples, columns, known_before)
     _warn_of_other_names(learning)
     if learning.stopped:
         say_error(
@@ -401,39 +409,6 @@ def report_learning(
             f"the model learnt so far is saved in {path}"
         )
         raise typer.Exit(INTERRUPTED)
-
-
-def _warn_of_misread_labels(learning: Learning) -> None:
-    """Warn if most labels look like several labels in one, or are only 0 and 1."""
-    labels: list[Any] = learning.model.classes_.tolist()
-    if not labels or isinstance(labels[0], int):
-        return
-    columns = getattr(learning.model, "columns", None)
-    if columns is not None and len(columns.labels) > 1 and {"0", "1"}.issuperset(labels):
-        say_warning(
-            f"the labels learnt are the values {' and '.join(labels)} of "
-            f"{', '.join(columns.labels)!s:.80}; if these columns are the labels, give one column "
-            "that holds their names instead"
-        )
-    if columns is not None and columns.separator == "":
-        return  # the user has said that every cell is one label
-    few_repeat = 2 * len(labels) > learning.examples
-    for separator in (",", "|", ";"):
-        joined = [label for label in labels if separator in label]
-        if 2 * len(joined) > len(labels) and (few_repeat or _are_combined(labels, separator)):
-            say_warning(
-                f"most labels hold {separator!r}, such as {joined[0]!r:.80}; if these are several "
-                f"labels, give --label-separator {separator!r}"
-            )
-            return
-
-
-def _are_combined(labels: list[str], separator: str) -> bool:
-    """Whether most later parts of labels also begin one, unlike the parts of a name or a path."""
-    parts = [[part.strip() for part in label.split(separator)] for label in labels]
-    first = {names[0] for names in parts}
-    later = {name for names in parts for name in names[1:]}
-    return 2 * len(first & later) > len(later)
 
 
 def _warn_of_other_names(learning: Learning) -> None:

@@ -14,6 +14,7 @@ from rich.table import Table
 from labelgrove._cuts import Cut
 from labelgrove._errors import DataError, ParameterError
 from labelgrove.cli import _options
+from labelgrove.cli._misread import warn_of_joined_labels
 from labelgrove.cli._models import Model, inputs_of, labelled, load_model
 from labelgrove.cli._search import chosen_cut, excluded_labels, label_of
 from labelgrove.cli.streams import _numbers
@@ -110,6 +111,9 @@ def evaluate(
             f"{data}: the model knows none of these labels; its own are like "
             f"{model.classes_.tolist()[0]!r}"
         )
+    named = list(zip(observed.labels, observed.known.tolist(), strict=True))
+    others = [label for label, known in named if not known]
+    warn_of_joined_labels(others, {label for label, known in named if known}, source.columns)
     if per_label is not None:
         with Output(per_label) as out:
             out.write(_table(observed, model.vocabulary_))

@@ -77,10 +77,10 @@ def learn(
                 f"{model_file}: a model of {algorithm_of(model)} learns from all its examples at "
                 "once and cannot be updated; train an online-plt model, or train this one again"
             )
-        known = int(model.n_classes_)
-        record = new_record(progressive, model.classes_.tolist())
+        known = model.classes_.tolist()
+        record = new_record(progressive, known)
         with labelled(model, data, reading, limit, to_learn=True) as source:
             learning = learn_from(model, source, checkpoints=kept, record=record)
         finish_learning(learning, target, kept, for_prediction=for_prediction)
         write_record(progressive, learning, target, data)
-        report_learning(learning, target, known_before=known, as_json=json)
+        report_learning(learning, target, source.columns, known_before=set(known), as_json=json)

@@ -12,6 +12,7 @@ import typer
 from labelgrove._errors import DataError
 from labelgrove._unfinished import Unfinished
 from labelgrove.cli import _options
+from labelgrove.cli._misread import warn_of_joined_labels
 from labelgrove.cli._models import (
     Model,
     check_can_write,
@@ -112,13 +113,17 @@ def tune_on(
     estimator = estimator_of(model)
     in_force = getattr(estimator, "thresholds_", estimator.threshold)
     tuning = tuning_of(estimator, method, in_force=in_force, **goal)
+    columns = {label: i for i, label in enumerate(model.classes_.tolist())}
+    others: dict[Any, None] = {}
     line = ProgressLine("tuning", source.total, source.share_read)
     with shown(line):
         for chunk in line.over(source.chunks()):
             show_examples(tuning, model, inputs_of(model, chunk, source.path), chunk.labels)
+            there = (label for labels in chunk.labels for label in labels)
+            others.update((label, None) for label in there if label not in columns)
+    warn_of_joined_labels(others, columns, source.columns)
     if not tuning.positives().any():
         raise DataError(f"{source.path}: no example has a label of the model; expected true labels")
-    columns = {label: i for i, label in enumerate(model.classes_.tolist())}
     cells = excluded_cells(excluded, columns, (tuning.n_rows, len(columns)))
     if cells is not None:
         tuning.leave_out(cells)

@@ -62,6 +62,7 @@ class Source:
         to_learn: bool = False,
     ) -> None:
         self.path = path
+        self.columns = reading.columns
         self._chunk_rows = LEARNING_ROWS if to_learn and path != "-" else CHUNK_ROWS
         self._vocabulary = vocabulary
         self._numbered = numbered

@@ -1,0 +1,89 @@
+"""Warnings of labels that were probably misread: several in one, or values of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from labelgrove.cli._models import Model
+from labelgrove.cli.streams._console import say_warning
+from labelgrove.cli.streams._numbers import counted
+from labelgrove.data import Columns
+
+_SEPARATORS = (",", "|", ";")
+
+
+def warn_of_misread_labels(
+    model: Model, examples: int, columns: Columns, known: Collection[Any]
+) -> None:
+    """Warn if most labels learnt look like several labels in one, or are only 0 and 1.
+
+    ``known`` are the labels before learning, a set.
+    """
+    labels: list[Any] = model.classes_.tolist()
+    if known:
+        others = [label for label in labels if label not in known]
+        warn_of_joined_labels(others, known, columns, "learn again from the old model with")
+        return
+    if not labels or isinstance(labels[0], int):
+        return
+    if len(columns.labels) > 1 and {"0", "1"}.issuperset(labels):
+        say_warning(
+            f"the labels learnt are the values {' and '.join(labels)} of "
+            f"{', '.join(columns.labels)!s:.80}; if these columns are the labels, give one column "
+            "that holds their names instead"
+        )
+    if _are_whole(columns):
+        return
+    few_repeat = 2 * len(labels) > examples
+    for separator in _SEPARATORS:
+        joined = [label for label in labels if separator in label]
+        if 2 * len(joined) > len(labels) and (few_repeat or _are_combined(labels, separator)):
+            say_warning(
+                f"most labels hold {separator!r}, such as {joined[0]!r:.80}; if these are several "
+                f"labels, give --label-separator {separator!r}"
+            )
+            return
+
+
+def warn_of_joined_labels(
+    labels: Collection[Any], known: Collection[Any], columns: Columns, advice: str = "give"
+) -> None:
+    """Warn if many labels that a model does not know consist of labels that it knows.
+
+    ``advice`` precedes the option that reads the labels as several.
+    """
+    if _are_whole(columns):
+        return
+    for separator in _SEPARATORS:
+        joined = [
+            label
+            for label in labels
+            if isinstance(label, str)
+            and sum(part.strip() in known for part in label.split(separator)) > 1
+        ]
+        if joined and _ENOUGH * len(joined) >= len(labels):
+            say_warning(
+                f"{len(joined):,} of the {counted(len(labels), 'label')} new to the model are some "
+                f"that it knows, joined by {separator!r}, such as {joined[0]!r:.80}; if these are "
+                f"several labels, {advice} --label-separator {separator!r}"
+            )
+            return
+
+
+#: Labels whose parts the model knows are at least this part of those joined by mistake: the others
+#: have new parts. Of the labels of real data, hardly any consists of others.
+_ENOUGH = 4
+
+
+def _are_whole(columns: Columns) -> bool:
+    """Whether the user has said that every cell is one label."""
+    return columns.split_by(",") == ""
+
+
+def _are_combined(labels: list[str], separator: str) -> bool:
+    """Whether most later parts of labels also begin one, unlike the parts of a name or a path."""
+    parts = [[part.strip() for part in label.split(separator)] for label in labels]
+    first = {names[0] for names in parts}
+    later = {name for names in parts for name in names[1:]}
+    return 2 * len(first & later) > len(later)
