@@ -207,3 +207,23 @@ def test_a_pipe_that_has_no_more_for_now_is_not_waited_for(
                     os.write(given, line * (number + 1))
         finally:
             os.close(given)
+
+
+def test_a_file_that_changes_while_it_is_read_is_pointed_out(
+    widening: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = f"warning: {widening}: this file changed while it was being read"
+    for more, limit in (("1 1:1\n", None), ("", None), ("1 1:1\n", 1500)):
+        with Source(str(widening), reading=Reading("xmlc"), limit=limit) as source:
+            chunks = source.chunks()
+            next(chunks)
+            with widening.open("a") as file:
+                file.write(more)
+            list(chunks)
+        assert capsys.readouterr().err.startswith(said) == (more != "" and limit is None)
+    with Source(str(widening), reading=Reading("xmlc")) as source:
+        chunks = source.chunks()
+        next(chunks)
+        os.truncate(widening, 0)
+        list(chunks)
+    assert capsys.readouterr().err.startswith(said)

@@ -46,6 +46,7 @@ class Meter:
         self._total = 0
         self._read = 0
         self._pipe: BinaryIO | None = None
+        self._expected: list[tuple[BinaryIO, int]] = []
 
     def watch(self, stream: BinaryIO) -> None:
         """Let `is_dry` ask this stream."""
@@ -63,7 +64,14 @@ class Meter:
     def expect(self, stream: BinaryIO) -> None:
         """Add the size of a file to the total; a pipe has none."""
         status = os.fstat(stream.fileno())
-        self._total += status.st_size if stat.S_ISREG(status.st_mode) else 0
+        if stat.S_ISREG(status.st_mode):
+            self._total += status.st_size
+            self._expected.append((stream, status.st_size))
+
+    def has_changed(self) -> bool:
+        """Whether a file, still open, has another size than when it was opened."""
+        # Not the modification time: some network file systems set it late.
+        return any(os.fstat(file.fileno()).st_size != size for file, size in self._expected)
 
     def count(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
         """Pass pieces on, counting each one after it has been processed."""

@@ -129,6 +129,11 @@ class ExampleReader:
         """
         return self._meter.share
 
+    @property
+    def has_changed(self) -> bool:
+        """Whether a file of lines has grown or shrunk since it was opened, and is still open."""
+        return self._meter.has_changed()
+
     def close(self) -> None:
         """Close the file; standard input stays open."""
         self._chunks = None

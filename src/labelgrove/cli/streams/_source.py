@@ -19,6 +19,7 @@ from labelgrove._errors import FileFormatError, ParameterError
 from labelgrove._names import integer_in
 from labelgrove._paths import is_there
 from labelgrove.cli._options import AS_FOUND, Reading
+from labelgrove.cli.streams._console import say_warning
 from labelgrove.cli.streams._progress import ProgressLine
 from labelgrove.data import ExampleReader, Examples, open_dataset, open_examples
 from labelgrove.data._open import begins_as_model
@@ -176,7 +177,12 @@ class Source:
             yield rows(part, slice(0, left))
             left -= part.n_rows
             if left <= 0:
-                break
+                return
+        if reader.has_changed:
+            say_warning(
+                f"{self.path}: this file changed while it was being read; expected it to stay the "
+                "same"
+            )
 
     def _identified(self, part: Examples) -> Examples:
         """Replace names, as in Annif's NAME.key files, by label ids, or digits by integers."""
