@@ -346,6 +346,34 @@ def test_what_was_there_comes_back_after_a_kill_between_two_renames(
     assert bytes_of(tmp_path / "out") == before
 
 
+def test_ctrl_c_between_two_renames_leaves_the_new_data_set(
+    two: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    convert(two[:1], tmp_path / "out")
+    rename = Path.rename
+
+    def interrupted(path: Path, target: Path) -> Path:
+        moved = rename(path, target)
+        if target.name == "replaced":
+            signal.raise_signal(signal.SIGINT)
+        return moved
+
+    monkeypatch.setattr(Path, "rename", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        convert(two, tmp_path / "out")
+    assert len(open_dataset(tmp_path / "out")) == 4
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(two: list[Path], tmp_path: Path) -> None:
+    def grow(_share: float) -> None:
+        with two[1].open("a") as file:
+            file.write("1 1:1\n")
+
+    with pytest.raises(FileFormatError, match=f"{two[1].name}: changed while it was being read"):
+        convert(two[1], tmp_path / "out", progress=grow)
+    assert len(convert(two[1], tmp_path / "out")) > 2
+
+
 def test_it_replaces_again_after_a_kill_before_the_end(
     two: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

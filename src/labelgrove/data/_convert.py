@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from labelgrove._errors import FileFormatError, ParameterError
+from labelgrove._interrupts import held_back
 from labelgrove._parameters import thread_count
 from labelgrove._paths import followed
 from labelgrove._unfinished import Unfinished, identity
@@ -84,7 +85,8 @@ def convert(
         If another process is converting into the same folder, or one of several processes is
         killed.
     FileFormatError
-        At the first malformed row of a file, or if two files are incompatible.
+        At the first malformed row of a file, or if two files are incompatible, or if one changes
+        while it is being read.
     ParameterError
         If a parameter is out of its domain, or an input is a pipe or a device.
 
@@ -130,10 +132,11 @@ def convert(
         )
         whole = parts[0] if len(parts) == 1 else _joined(parts, work / "whole", kinds)
         _check_replaceable(target, files)  # again, as hours may have passed
-        if target.exists():
-            target.rename(work / "replaced")
-        whole.rename(target)
-        unfinished.remove()
+        with held_back():  # between the renames there is no data set
+            if target.exists():
+                target.rename(work / "replaced")
+            whole.rename(target)
+            unfinished.remove()
     return open_dataset(target, verify=False)
 
 
@@ -304,6 +307,10 @@ def _convert_part(
             tell()
             if shares[-1]:
                 raise KeyboardInterrupt
+        if reader.has_changed:
+            raise FileFormatError(
+                name, None, "changed while it was being read; expected it to stay the same"
+            )
     own.rename(folder)
     shares[place] = 1.0
 
