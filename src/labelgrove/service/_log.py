@@ -40,6 +40,7 @@ _KEPT_KEYS_MS = 7 * 24 * 3600 * 1000
 _MOST_SUGGESTIONS = 100_000
 _MOST_WAITING = 10_000
 _BATCH = 1_000
+_MOST_BYTES = 16 * 2**20
 _UNCERTAIN = {"SQLITE_IOERR_FSYNC", "SQLITE_IOERR_DIR_FSYNC"}
 _IS_EXAMPLE = "SELECT count(*) FROM events WHERE sequence = ? AND kind = 'learn'"
 
@@ -131,16 +132,16 @@ class Log:
 
     # --- reading -------------------------------------------------------------------------------
 
-    def read(self, after: int, limit: int, most_bytes: int | None = None) -> list[Row]:
+    def read(self, after: int, limit: int) -> list[Row]:
         """Return at most `limit` events after a sequence number, none beyond `head`.
 
-        The database may already hold later ones, whose `controls` are not known yet. With
-        ``most_bytes`` it stops after the event that exceeds so many bytes. Raises DamagedLog if one
-        of them is damaged.
+        Fewer if they are long: a thousand of the longest texts would fill the memory. The database
+        may already hold events beyond `head`, whose `controls` are not known yet. Raises DamagedLog
+        if one of them is damaged.
         """
         limit = max(0, min(limit, self.head - after))
         with self._reading, refusing_damage(self.path):
-            return events_after(self._reader, self.path, after, limit, most_bytes)
+            return events_after(self._reader, self.path, after, limit, _MOST_BYTES)
 
     def find(self, name: str) -> Row:
         """Find an example by its name, or by ``@`` and its sequence number.

@@ -45,7 +45,6 @@ from labelgrove.vocabulary import Vocabulary
 routes = Routes()
 
 _FINGERPRINTS = 20
-_MOST_EVENT_BYTES = 16 * 2**20
 _TRIES = 20  # to add a change before any other event
 
 MOST_EXPLAINED = 100_000
@@ -417,7 +416,7 @@ async def list_events(call: Call) -> Events:
     end = time.monotonic() + query.wait
     while project.log.head <= query.after and time.monotonic() < end:
         await asyncio.sleep(0.02)
-    rows = await asyncio.to_thread(project.log.read, query.after, query.limit, _MOST_EVENT_BYTES)
+    rows = await asyncio.to_thread(project.log.read, query.after, query.limit)
     events = [
         Event(row.sequence, row.kind, row.name, msgspec.Raw(row.body), row.at, row.checksum)
         for row in rows
