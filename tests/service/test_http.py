@@ -25,6 +25,7 @@ from labelgrove.service._log import Log
 from labelgrove.service._model import Learner
 from labelgrove.service._problems import Problem
 from service.kit import DEMO, SMALL, refused
+from waiting import until
 
 
 @pytest.mark.parametrize(
@@ -179,6 +180,27 @@ def test_who_comes_when_there_are_too_many_is_told(
         refused(answer, 503, "more than 1 clients are connected")
         assert answer.headers["Retry-After"] == "1" and answer.headers["Connection"] == "close"
         assert first.get("/health/live").status_code == 200
+
+
+def test_bodies_that_never_end_do_not_fill_the_memory(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http, "_MOST_HELD", 200_000)
+    host, _, port = address.removeprefix("http://").partition(":")
+    head = (
+        f"POST {DEMO}/examples HTTP/1.1\r\nHost: localhost\r\nContent-Length: 300000\r\n"
+        "Content-Type: application/json\r\n\r\n"
+    )
+    large, small = {"text": "a" * 150_000}, {"text": "a"}
+    with httpx.Client(base_url=address) as client:
+        with socket.create_connection((host, int(port)), timeout=20) as connection:
+            connection.sendall(head.encode() + b"a" * 150_000)
+            until(lambda: client.post(f"{DEMO}/suggest", data=large).status_code != 200)
+            answer = client.post(f"{DEMO}/suggest", data=large)
+            refused(answer, 503, "too many large requests")
+            assert answer.headers["Retry-After"] == "1"
+            assert client.post(f"{DEMO}/suggest", data=small).status_code == 200
+        until(lambda: client.post(f"{DEMO}/suggest", data=large).status_code == 200)
 
 
 def test_who_sends_no_more_is_answered_all_the_same(address: str) -> None:

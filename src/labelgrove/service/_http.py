@@ -49,6 +49,9 @@ PROJECT = "/v1/projects/{project}"
 MOST_BYTES = 32 * 1024 * 1024
 """Limit of a request's body."""
 
+_MOST_HELD = 512 * 2**20  # bytes of the bodies of all requests in progress
+_SMALL = 64 * 1024  # bytes of a body that is taken nevertheless
+
 _FIELDS = 1_000
 _ANNIFS_OWN = re.compile(r"project|metadata(_.*)?", re.DOTALL)  # fields of a form that we ignore
 _BODY_SECONDS = 30.0
@@ -138,6 +141,7 @@ class Context:
     renaming: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
     # By project: what it was like at an event of its log.
     seen: dict[str, tuple[int, ProjectInfo]] = field(default_factory=dict)
+    held: int = 0  # bytes of the bodies of requests in progress
 
     async def entered(self, name: str) -> Project:
         """Enter a project; it stays in memory until it is left."""
@@ -226,6 +230,10 @@ class Call:
     request : Request
     body, query : object
         Decoded and validated, of the route's types.
+    raw : bytes
+        The body as it was sent.
+    size : int
+        Bytes of the body received so far.
     status : int
         Status of the response, unless the handler returns None (204), returns its own, or fails.
     headers : dict
@@ -237,6 +245,7 @@ class Call:
         self.body: Any = None
         self.query: Any = None
         self.raw = b""
+        self.size = 0
         self.status = 200
         self.headers: dict[str, str] = {}
         self._project: Project | None = None
@@ -287,8 +296,21 @@ class Call:
             leader = without_secret(self.service.leader)
             raise Problem(403, f"this is a read-only replica; send writes to {leader}")
 
+    def hold(self, piece: bytes) -> None:
+        """Count a piece of the body.
+
+        Raises Problem: 413 if the body is too large, 503 if those of all requests are.
+        """
+        self.size += len(piece)
+        self.context.held += len(piece)
+        if self.size > MOST_BYTES:
+            raise Problem(413, f"the body is too large; expected at most {MOST_BYTES} bytes")
+        if self.size > _SMALL and self.context.held > _MOST_HELD:
+            raise Problem(503, "too many large requests at once; try again in a second")
+
     def leave(self) -> None:
-        """Release the project."""
+        """Release the project and the body."""
+        self.context.held -= self.size
         if self._project is not None:
             self.service.leave(self._project.name)
 
@@ -334,15 +356,11 @@ async def _take_body(call: Call) -> None:
     length = request.headers.get("content-length", "0")
     if length.isdecimal() and int(length) > MOST_BYTES:
         raise Problem(413, f"the body has {length} bytes; expected at most {MOST_BYTES}")
-    pieces, size = [], 0
+    pieces = []
     try:
         async with asyncio.timeout(_BODY_SECONDS):
             async for piece in request.stream():
-                size += len(piece)
-                if size > MOST_BYTES:
-                    raise Problem(
-                        413, f"the body is too large; expected at most {MOST_BYTES} bytes"
-                    )
+                call.hold(piece)
                 pieces.append(piece)
     except TimeoutError:
         raise Problem(408, f"the body did not arrive within {_BODY_SECONDS:.0f} s") from None
