@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from concurrent.futures import wait
 from contextlib import closing
 from pathlib import Path
@@ -48,6 +49,7 @@ from labelgrove.service._snapshots import Snapshot, file_fingerprint
 from labelgrove.service._stats import Progress
 from labelgrove.text import TextFeatures
 from service.kit import SMALL, additions, examples, fingerprint_at_the_end, opened
+from waiting import until
 
 CHANGES = [
     Addition("rename", Renaming({"cat": "tom", "dog": "rex"})),
@@ -184,6 +186,33 @@ def test_nobody_waits_for_a_replay_at_the_end(
     again = opened(tmp_path)
     assert fingerprint_at_the_end(again)[0] == project.log.head
     again.close()
+
+
+def test_statistics_do_not_wait_for_a_replay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replaying, answered = Event(), Event()
+    project = opened(tmp_path)
+    project.log.append(additions(50)).result()
+    before = fingerprint_at_the_end(project)
+    events = History.events
+
+    def wait_for_answer(self: History, after: int, upto: int, stopping: Callable[[], bool]) -> Any:
+        replaying.set()
+        until(lambda: stopping() or answered.is_set())
+        return events(self, after, upto, stopping)
+
+    monkeypatch.setattr(History, "events", wait_for_answer)
+    project.log.forget("@7").result()
+    assert replaying.wait(30)
+    snapshot, stats = project.snapshot(), project.stats().result(30)
+    assert (stats.sequence, stats.fingerprint) == before  # of the model that answers meanwhile
+    assert (stats.head, stats.examples) == (before[0] + 1, 49)
+    assert not snapshot.done()  # it would keep what is forgotten
+    answered.set()
+    taken = snapshot.result(30)
+    assert taken is not None and taken.sequence == stats.head
+    project.close()
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "empty", "all"])

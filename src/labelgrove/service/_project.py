@@ -8,7 +8,6 @@ import logging
 import subprocess
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
@@ -48,6 +47,12 @@ class Asked(NamedTuple):
     limit: int
     restricted: bool
     future: Future[Suggested]
+
+
+class _Job(NamedTuple):
+    run: Callable[[], Any]
+    future: Future[Any]
+    in_replays: bool = False
 
 
 class Rebuilding(msgspec.Struct):
@@ -113,12 +118,12 @@ class Project:
     ) -> None:
         self.folder, self.name, self.following = folder, folder.name, following
         self.failure: str | None = None
-        self._stopping = lambda: stopping() or self.failure is not None
+        self._stopping = stopping
         self._changed = threading.Condition()
         self._closing = False
         self._rebuilding = threading.Lock()
         self._processes: list[subprocess.Popen[str]] = []
-        self._jobs: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
+        self._jobs: list[_Job] = []
         self._waiting: list[tuple[int, int, Future[int]]] = []
         self._tickets = itertools.count()
         tidy(folder)
@@ -135,7 +140,7 @@ class Project:
             self.learner = self._history.model_at(self.log.head, stopping)
             covered = max((one.sequence for one in self.snapshots()), default=0)
             if self.log.head - covered >= LONG:  # or the next start takes as long
-                self._jobs.append((self._snapshot_if_new, Future()))
+                self._jobs.append(_Job(self._snapshot_if_new, Future()))
         except BaseException:
             self.log.close()
             raise
@@ -197,7 +202,7 @@ class Project:
 
     def stats(self, *, fingerprint: bool = True) -> Future[Stats]:
         """Collect statistics, consistent at one sequence number."""
-        return self._do(lambda: self._stats_now(fingerprint=fingerprint))
+        return self._do(lambda: self._stats_now(fingerprint=fingerprint), in_replays=True)
 
     def snapshot(self) -> Future[Snapshot | None]:
         """Write a snapshot of the current model; None if it has not learnt anything."""
@@ -273,19 +278,35 @@ class Project:
         with self._changed:
             self._changed.notify()
 
-    def _do(self, job: Callable[[], T]) -> Future[T]:
+    def _do(self, job: Callable[[], T], *, in_replays: bool = False) -> Future[T]:
         """Run a job in the thread that changes the model, between two batches.
 
         The job sees the model at one sequence number. It does not block queries, which wait only
-        for changes to the model.
+        for changes to the model. A replay, which may take minutes, delays it unless ``in_replays``;
+        it then sees the model that answers meanwhile.
         """
         future: Future[T] = Future()
         with self._changed:
             if self._closing:
                 raise Problem(503, "the project is being closed; try again in a moment")
-            self._jobs.append((job, future))
+            self._jobs.append(_Job(job, future, in_replays))
             self._changed.notify()
         return future
+
+    def _run_jobs(self, *, in_replay: bool = False) -> None:
+        with self._changed:
+            jobs = [one for one in self._jobs if one.in_replays or not in_replay]
+            self._jobs = [one for one in self._jobs if in_replay and not one.in_replays]
+        for job in jobs:
+            try:
+                job.future.set_result(job.run())
+            except Exception as failure:  # noqa: BLE001  waiting callers must get any failure
+                job.future.set_exception(failure)
+
+    def _gives_up(self) -> bool:
+        """Run the jobs that a replay need not delay; tell whether it is to end."""
+        self._run_jobs(in_replay=True)
+        return self._stopping() or self.failure is not None
 
     def _follow(self) -> None:
         size = 1
@@ -296,13 +317,7 @@ class Project:
             with self._changed:
                 if not (self._jobs or self._closing or self.is_behind()):
                     self._changed.wait(_PATIENCE)
-                jobs = list(self._jobs)
-                self._jobs.clear()
-            for job, future in jobs:
-                try:
-                    future.set_result(job())
-                except Exception as failure:  # noqa: BLE001  waiting callers must get any failure
-                    future.set_exception(failure)
+            self._run_jobs()
             if self.is_behind():
                 size = self._step(size)
             elif self._closing:
@@ -375,7 +390,7 @@ class Project:
         """Apply events; if an example was forgotten, replay the log without it."""
         for place, row in enumerate(rows):
             if row.kind == "forget":
-                self._history.advance(self.learner, rows[:place], self._stopping)
+                self._history.advance(self.learner, rows[:place], self._gives_up)
                 # One replay covers all examples forgotten so far.
                 head = self.log.head  # `controls` may already hold the next event
                 last = max(
@@ -384,10 +399,10 @@ class Project:
                     if one.kind == "forget" and one.sequence <= head
                 )
                 self._remove_outdated()
-                self.learner = self._history.model_at(last, self._stopping)
+                self.learner = self._history.model_at(last, self._gives_up)
                 self._snapshot_if_new()
                 return
-        self._history.advance(self.learner, rows, self._stopping)
+        self._history.advance(self.learner, rows, self._gives_up)
 
     # --- snapshots -----------------------------------------------------------------------------
 

@@ -207,7 +207,8 @@ async function list(head) {
 }
 
 function event({ sequence, kind, body }) {
-  const told = kind === 'learn' ? `${body.labels.map(name).join(', ')} ← ${body.text.slice(0, 80)}` : JSON.stringify(body).slice(0, 120)
+  const told = kind === 'learn' ? `${body.labels.map(name).join(', ')} ← ${body.text.slice(0, 80)}`
+    : kind === 'forgotten' ? '' : JSON.stringify(body).slice(0, 120)
   return element('li', {}, `${count.format(sequence)} `, element('b', { textContent: kind }), ` ${told}`)
 }
 
@@ -283,7 +284,7 @@ at('token-form').addEventListener('submit', (submitted) => {
 document.addEventListener('keydown', (key) => {
   if (key.ctrlKey && key.key === 'Enter') at('teach-form').requestSubmit()
 })
-// One at a time: while the service learns again without an example, an answer takes as long as that.
+// One at a time: while the service writes a snapshot, an answer takes as long as that.
 async function keepWatching() {
   if (!document.hidden) await watch()
   setTimeout(keepWatching, 3000)
