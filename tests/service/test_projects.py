@@ -155,6 +155,31 @@ def test_requests_that_wait_for_a_project_do_not_hold_up_others(
         assert all(one.result().status_code == 200 for one in waiting)
 
 
+def test_a_project_is_removed_while_it_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(Service(tmp_path)) as service:
+        service.create("demo", SMALL)
+        service.teach("demo", *zip(*examples(50), strict=True))
+    for snapshot in tmp_path.rglob("*.lg"):
+        snapshot.unlink()
+    opening, events = threading.Event(), History.events
+
+    def wait(self: History, after: int, upto: int, stopping: Callable[[], bool]) -> Any:
+        opening.set()
+        until(stopping)
+        return events(self, after, upto, stopping)
+
+    monkeypatch.setattr(History, "events", wait)
+    with closing(Service(tmp_path)) as service, ThreadPoolExecutor(1) as threads:
+        entered = threads.submit(service.enter, "demo")
+        assert opening.wait(30)
+        service.delete("demo")  # without waiting for the log to be learnt again
+        with pytest.raises(Problem, match="no project 'demo'"):
+            entered.result(20)
+        assert service.names() == []
+
+
 def test_who_comes_while_a_project_is_removed_finds_none(service: Service) -> None:
     with ThreadPoolExecutor(3) as threads:
         with service.using("demo"):

@@ -176,7 +176,7 @@ class Service:
                 if fresh:
                     self._clear(name)
                     folder.mkdir(exist_ok=True)
-                    self._keep(name, Project(folder, settings, stopping=self._is_closing))
+                    self._keep(name, Project(folder, settings, stopping=self._ending(name)))
         with self.using(name) as project:
             if project.settings != settings:
                 raise Problem(
@@ -234,12 +234,12 @@ class Service:
         with self._changed:
             if name in self._going:
                 raise _missing(name)
-            self._going.add(name)
             held = self._open.get(name)
-        try:
             if held is not None:  # requests that wait for its model are using it
                 held.stop_building()
                 held.stop(f"project {name!r} is being deleted")
+            self._going.add(name)
+        try:
             with self._alone(name, deleting=True):
                 folder = self._existing(name)
                 project = self._open.pop(name, None)
@@ -304,8 +304,10 @@ class Service:
             raise DamagedLog(self._damaged[name])
         try:
             following = self.leader is not None
-            project = Project(folder, following=following, stopping=self._is_closing)
+            project = Project(folder, following=following, stopping=self._ending(name))
         except ShuttingDown:
+            if name in self._going:
+                raise _missing(name) from None
             raise
         except DamagedLog as damage:
             self._damaged[name] = str(damage)
@@ -323,8 +325,9 @@ class Service:
         self._unopened.pop(name, None)
         return project
 
-    def _is_closing(self) -> bool:
-        return self.closing
+    def _ending(self, name: str) -> Callable[[], bool]:
+        """Return what tells whether a project need not learn its log again."""
+        return lambda: self.closing or name in self._going
 
     def leave(self, name: str) -> None:
         """Release a project that was entered."""
