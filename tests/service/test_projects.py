@@ -160,7 +160,8 @@ def test_a_project_is_removed_while_it_is_opened(
 ) -> None:
     with closing(Service(tmp_path)) as service:
         service.create("demo", SMALL)
-        service.teach("demo", *zip(*examples(50), strict=True))
+        taught = examples(50)
+        service.teach("demo", [text for text, _ in taught], [labels for _, labels in taught])
     for snapshot in tmp_path.rglob("*.lg"):
         snapshot.unlink()
     opening, events = threading.Event(), History.events
