@@ -12,6 +12,10 @@ from labelgrove.data import Columns
 
 _SEPARATORS = (",", "|", ";")
 
+_ENOUGH = 4
+"""Of labels joined by mistake, at least one in so many has parts that the model knows; of real
+labels, hardly any has."""
+
 
 def warn_of_misread_labels(
     model: Model, examples: int, columns: Columns, known: Collection[Any]
@@ -69,11 +73,6 @@ def warn_of_joined_labels(
                 f"several labels, {advice} --label-separator {separator!r}"
             )
             return
-
-
-#: Labels whose parts the model knows are at least this part of those joined by mistake: the others
-#: have new parts. Of the labels of real data, hardly any consists of others.
-_ENOUGH = 4
 
 
 def _are_whole(columns: Columns) -> bool:
