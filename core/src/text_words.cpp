@@ -12,6 +12,9 @@ constexpr std::uint8_t kLastPart = 9;
 constexpr std::uint32_t kIotaBelow = 0x345;
 constexpr std::uint32_t kIota = 0x3b9;
 
+// An i has its dot anyway; in lower case a capital one with a dot, as in Turkish, is an i and this.
+constexpr std::uint32_t kDotAbove = 0x307;
+
 // Hangul, by the arithmetic of chapter 3.12 of the Unicode standard.
 constexpr std::uint32_t kSyllable = 0xac00;
 constexpr std::uint32_t kSyllables = 11172;
@@ -42,6 +45,7 @@ void WordReader::add_marks() {
   }
   for (const Mark& mark : marks_) {
     if (fold_accents_ && mark.order > kLastPart) continue;
+    if (mark.point == kDotAbove && units_[size_ - 1] == 'i') continue;
     if (mark.point != kIotaBelow) {
       units_[size_ - 1] = with_mark(units_[size_ - 1], mark.point);
     } else if (size_ < kLongestWord) {

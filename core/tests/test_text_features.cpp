@@ -47,6 +47,8 @@ TEST("text: a letter has its marks, up to a limit, and a syllable its parts") {
   CHECK(units_of("e\u0301t") == std::vector<Unit>({with_mark('e', 0x301), 't'}));
   CHECK(units_of("e" + repeated("\u0301", kMostMarks)) == units_of("e" + repeated("\u0301", kMostMarks + 1)));
   CHECK(units_of("e" + repeated("\u0301", kMostMarks)) != units_of("e" + repeated("\u0301", kMostMarks - 1)));
+  for (const char* dotted : {"\u0130", "I\u0307", "i\u0307\u0307"}) CHECK(units_of(dotted) == std::vector<Unit>({'i'}));
+  CHECK(units_of("i\u0307\u0323") == std::vector<Unit>({with_mark(with_mark('i', 0x323), 0x307)}));
   for (const auto& [syllable, parts] : {std::pair("\uac01", "\u1100\u1161\u11a8"), {"\ud7a3", "\u1112\u1175\u11c2"}}) {
     CHECK_EQ(units_of(syllable).size(), 1U);
     CHECK(units_of(parts) == units_of(syllable));

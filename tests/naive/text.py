@@ -87,6 +87,7 @@ class NaiveTextFeatures:
                 continue
             if category[0] == "M":
                 folded = self.options["fold_accents"] and unicodedata.combining(one) > 9
+                folded = folded or (one == "\u0307" and letters[-1:] == [0x69])  # as i has it
                 if letters and not folded and one == "\u0345":
                     letters += [0x3B9] if len(letters) < LONGEST_WORD else []
                 elif letters and not folded:

@@ -160,6 +160,7 @@ def test_words_chosen_to_collide_change_nothing() -> None:
 
 @given(text=st.text(characters, max_size=40))
 @example("Ångström ﬁ ①")
+@example("İSTANBUL'DA EĞİTİM i\u0323\u0307")
 def test_the_way_a_text_is_encoded_makes_no_difference(text: str) -> None:
     assume("\u0345" not in text)  # alone it is a mark, but a letter in lower case
     engine = _core.TextFeatures(OPTIONS)
