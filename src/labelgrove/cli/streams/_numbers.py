@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+_LETTERS = ("", "k", "M", "G", "T")
 _SIZES = ("bytes", "kB", "MB", "GB", "TB", "PB")
 
 
@@ -27,17 +28,7 @@ def short_count(number: float) -> str:
     >>> short_count(987), short_count(12404), short_count(999_999), short_count(4_200_000)
     ('987', '12.4k', '1.00M', '4.20M')
     """
-    for letter in ("", "k", "M", "G"):
-        # 999.5 would round up to four digits, so it takes the next letter.
-        if number < 999.5:
-            break
-        number /= 1000
-    else:
-        letter = "T"
-    if not letter:
-        return f"{number:.0f}"
-    digits = 2 if number < 9.995 else 1 if number < 99.95 else 0
-    return f"{number:.{digits}f}{letter}"
+    return "".join(_scaled(number, _LETTERS))
 
 
 def duration(seconds: float) -> str:
@@ -67,16 +58,18 @@ def size(number_of_bytes: int) -> str:
     >>> size(512), size(31_400), size(31_415_926)
     ('512 bytes', '31.4 kB', '31.4 MB')
     """
-    number = float(number_of_bytes)
-    unit = _SIZES[0]
-    for unit in _SIZES:
-        if number < 999.5 or unit == _SIZES[-1]:
-            break
+    return " ".join(_scaled(number_of_bytes, _SIZES))
+
+
+def _scaled(number: float, units: tuple[str, ...]) -> tuple[str, str]:
+    """Return the number in the unit that leaves at most three digits, each 1000 times the last."""
+    step = 0
+    # 999.5 would round up to four digits, so it takes the next unit.
+    while number >= 999.5 and step < len(units) - 1:
         number /= 1000
-    if unit == _SIZES[0]:
-        return f"{number_of_bytes} {unit}"
-    digits = 2 if number < 9.995 else 1 if number < 99.95 else 0
-    return f"{number:.{digits}f} {unit}"
+        step += 1
+    digits = 0 if step == 0 or number >= 99.95 else 1 if number >= 9.995 else 2
+    return f"{number:.{digits}f}", units[step]
 
 
 def sized(path: str) -> str:
