@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
 from labelgrove.data._limits import BLOCK_BYTES, COMPRESSED_BYTES, XZ_MEMORY_BYTES
 from labelgrove.data._zstd import zstd
@@ -174,21 +174,6 @@ def _cut(pieces: Iterator[bytes]) -> Iterator[bytes]:
             yield piece[start : start + COMPRESSED_BYTES]
 
 
-class _Decoder(Protocol):
-    """One bzip2 or xz stream, zstd frame or gzip member: the standard library's decompressors."""
-
-    def decompress(self, data: bytes, max_length: int) -> bytes: ...
-
-    @property
-    def needs_input(self) -> bool: ...
-
-    @property
-    def eof(self) -> bool: ...
-
-    @property
-    def unused_data(self) -> bytes: ...
-
-
 class _Gzip:
     """Give zlib's decompressor the methods of the others."""
 
@@ -210,6 +195,9 @@ class _Gzip:
     def unused_data(self) -> bytes:
         return self._decoder.unused_data
 
+
+# Each decompresses one gzip member, bzip2 or xz stream, or zstd frame.
+_Decoder = _Gzip | bz2.BZ2Decompressor | lzma.LZMADecompressor | zstd.ZstdDecompressor
 
 _DECODERS: dict[str, Callable[[], _Decoder]] = {
     "gzip": _Gzip,
