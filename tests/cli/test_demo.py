@@ -134,4 +134,4 @@ def test_the_table_tells_where_the_record_stands() -> None:
         table.add(state, "a.b")
     assert table.n_examples == 2000
     assert table._last is not None
-    assert (table._last.so_far, table._last.recent) == (0.5, 1.0)
+    assert (table._last.point.accuracy, table._last.point.recent_accuracy) == (0.5, 1.0)

@@ -23,6 +23,7 @@ from labelgrove.cli._search import Search
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import is_terminal, show_pairs
 from labelgrove.datasets import PythonDoc
+from labelgrove.evaluation import ProgressPoint
 
 _EXCERPT = 240  # characters shown of a text
 _NAME = 12  # width of the column with the names
@@ -49,19 +50,16 @@ _COLUMNS = (
 class _Line:
     """The state of learning at one moment."""
 
-    examples: int
-    labels: int
-    so_far: float
-    recent: float
+    point: ProgressPoint
     seconds: float
     place: str
 
     def cells(self) -> tuple[str, ...]:
         return (
-            f"{self.examples:,}",
-            f"{self.labels:,}",
-            _numbers.percent(self.so_far),
-            _numbers.percent(self.recent),
+            f"{self.point.examples:,}",
+            f"{self.point.n_labels:,}",
+            _numbers.percent(self.point.accuracy),
+            _numbers.percent(self.point.recent_accuracy),
             _numbers.duration(self.seconds),
             self.place,
         )
@@ -101,14 +99,7 @@ class LearningTable:
         """Add a batch, whose last docstring documents ``name``."""
         point = state.record.point()
         self.n_examples = point.examples
-        self._last = _Line(
-            examples=point.examples,
-            labels=point.n_labels,
-            so_far=point.accuracy,
-            recent=point.recent_accuracy,
-            seconds=monotonic() - self._begin,
-            place=name,
-        )
+        self._last = _Line(point, monotonic() - self._begin, name)
         if self.n_examples >= self._next_mark:
             self._next_mark *= 2
             self._lines.append(self._last)
@@ -141,7 +132,7 @@ class LearningTable:
             heads.append(_COLUMNS[-1][0])
         table.add_row(*heads, style="dim")
         for line in lines:
-            cells = _drawn(line, lines[-1].labels, bars=bars, room=room)
+            cells = _drawn(line, lines[-1].point.n_labels, bars=bars, room=room)
             table.add_row(*cells, style="bold" if line is lines[-1] else "")
         return table
 
@@ -151,10 +142,10 @@ def _drawn(line: _Line, most_labels: int, *, bars: bool, room: int) -> list[Rend
     examples, labels, so_far, recent, seconds, name = line.cells()
     cells: list[RenderableType] = [examples, Text(labels, style="cyan")]
     if bars:
-        cells.append(Bar(most_labels, 0, line.labels, width=_BAR, color="cyan"))
+        cells.append(Bar(most_labels, 0, line.point.n_labels, width=_BAR, color="cyan"))
     cells.append(Text(so_far, style="green"))
     if bars:
-        cells.append(Bar(1.0, 0, line.so_far, width=_BAR, color="green"))
+        cells.append(Bar(1.0, 0, line.point.accuracy, width=_BAR, color="green"))
     cells += [recent, seconds]
     if room:
         place = Text(name, style="dim")
