@@ -84,6 +84,9 @@ def test_allowed_labels_that_are_numbers(
     allowed.write_text("3\n 11 \n")
     found = rows(run("predict", vector_model, vectors, "--labels-file", allowed).stdout)
     assert {label for row in found for label in row["labels"]} == {3, 11}
+    compressed = tmp_path / "allowed.txt.gz"
+    compressed.write_bytes(gzip.compress(b"\xef\xbb\xbf3\r\n\r\n11"))
+    assert rows(run("predict", vector_model, vectors, "--labels-file", compressed).stdout) == found
     words = ("predict", vector_model, vectors, "--labels-file", allowed, "--threshold", "0")
     assert all(sorted(row["labels"]) == [3, 11] for row in rows(run(*words).stdout))
 
@@ -92,7 +95,7 @@ def test_allowed_labels_that_are_numbers(
     ("content", "message"),
     [
         (b"3\nfour\n", "allowed.txt:2: found 'four'"),
-        (b"3\n\xff\n", "allowed.txt:2: expected text in UTF-8"),
+        (b"3\n\xff\n", "allowed.txt:2: byte 1 of the line is not UTF-8"),
         (b"77\n", "the model knows none of the labels in this file (1)"),
         (b"", "the model knows none of the labels in this file (0)"),
     ],

@@ -86,6 +86,8 @@ def test_a_hierarchy_has_a_line_a_pair(run: Any, tmp_path: Path) -> None:
     pairs.write_text("a\u2028b\tc\n", encoding="utf-8")
     run(*words)
     assert read_tree(str(output)).labels == {1: "a\u2028b", 2: "c"}
+    pairs.write_bytes(b"a\tb\na\t\xff\n")
+    assert f"{pairs}:2: byte 3 of the line is not UTF-8" in run(*words, status=1).stderr
     pairs.write_text("a\tb\na\t\n")
     assert f"{pairs}:2: found no child" in run(*words, status=1).stderr
     pairs.write_text("0\t1\n0 2\n")

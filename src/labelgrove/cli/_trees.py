@@ -20,6 +20,8 @@ from labelgrove.cli.streams._console import say_warning
 from labelgrove.cli.streams._numbers import counted
 from labelgrove.cli.streams._source import Source, joined
 from labelgrove.data import Examples
+from labelgrove.data._csv import decoded_lines
+from labelgrove.data._lines import lines_in
 from labelgrove.text import TextFeatures
 from labelgrove.trees import (
     LabelTree,
@@ -94,11 +96,7 @@ class Given:
     def pairs(self) -> list[tuple[Any, Any]]:
         """Read a hierarchy, one pair per line; labels become integers if all are written so."""
         pairs = []
-        try:
-            lines = Path(self.path).read_text(encoding="utf-8-sig").split("\n")
-        except UnicodeDecodeError:
-            raise DataError(f"{self.path}: expected text in UTF-8") from None
-        for number, line in enumerate(lines, start=1):
+        for number, line in enumerate(decoded_lines(self.path, lines_in(self.path)), start=1):
             if not line.strip():
                 continue
             names = line.split("\t")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -18,6 +17,8 @@ from labelgrove.cli._search import DEFAULT_K, Search, chosen_cut, excluded_label
 from labelgrove.cli.streams._console import encode, say_warning
 from labelgrove.cli.streams._output import Output
 from labelgrove.cli.streams._progress import ProgressLine, shown
+from labelgrove.data._csv import decoded_lines
+from labelgrove.data._lines import lines_in
 from labelgrove.models import TextClassifier
 from labelgrove.vocabulary import Vocabulary
 
@@ -142,33 +143,22 @@ def read_allowed_labels(path: str, model: Model) -> list[Any]:
     known = set(model.classes_.tolist())
     allowed: dict[Any, None] = {}
     unknown: list[Any] = []
-    with Path(path).open("rb") as lines:
-        for number, raw in enumerate(lines, start=1):
-            label = _parse(path, number, raw, numbered)
-            if label in known:
-                allowed[label] = None
-            elif label is not None:
-                unknown.append(label)
+    for number, line in enumerate(decoded_lines(path, lines_in(path)), start=1):
+        text = line.strip()
+        if not text:
+            continue
+        label = integer_in(text) if numbered else text
+        if label is None:
+            raise FileFormatError(
+                path, number, f"found {text!r}; expected an integer, as the model's labels are"
+            )
+        if label in known:
+            allowed[label] = None
+        else:
+            unknown.append(label)
     if not allowed:
         raise DataError(f"{path}: the model knows none of the labels in this file ({len(unknown)})")
     if unknown:
         several = f"{len(unknown)} labels" if len(unknown) > 1 else "one label"
         say_warning(f"{path}: ignoring {several} unknown to the model, first {unknown[0]!r}")
     return list(allowed)
-
-
-def _parse(path: str, number: int, raw: bytes, numbered: bool) -> Any:
-    try:
-        text = raw.decode("utf-8-sig" if number == 1 else "utf-8").strip()
-    except UnicodeDecodeError:
-        raise FileFormatError(path, number, "expected text in UTF-8") from None
-    if not text:
-        return None
-    if not numbered:
-        return text
-    label = integer_in(text)
-    if label is None:
-        raise FileFormatError(
-            path, number, f"found {text!r}; expected an integer, as the model's labels are"
-        )
-    return label
