@@ -100,7 +100,8 @@ def changed(**values: Any) -> str:
         (changed(labels=[None, None, "fish", "cat", {}]), "label of node 4 is a dict; expected"),
         (changed(labels=[None, None, 1, 2, 2**70]), "64 bits"),
         (changed(labels=[None, None, "fish", "cat", "\ud800"]), "node 4: label.*surrogate"),
-        (changed(labels=[None, None, 1, 2, float("nan")]), "NaN is not valid JSON"),
+        (changed(labels=[None, None, 1, 2, float("nan")]), "NaN is not a JSON number"),
+        (changed().replace("-1", "-1e999"), "the number '-1e999' is too large"),
         (changed().replace('"version"', '"format"'), "key 'format' occurs twice"),
     ],
 )

@@ -1,14 +1,14 @@
-"""Strict JSON for headers: an object, unique keys, finite numbers, no lone surrogates."""
+"""JSON for headers: an object without lone surrogates."""
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import Any
 
 from labelgrove._errors import ModelFileError, brief
+from labelgrove._strict_json import strict_json
 
 
 @contextmanager
@@ -42,38 +42,11 @@ def load_json(text: bytes, what: str) -> dict[str, Any]:
     nested too deeply, repeats a key, or holds NaN, infinity or a lone surrogate.
     """
     try:
-        value = json.loads(
-            text.decode(),
-            object_pairs_hook=_unique_keys,
-            parse_constant=_refuse_constant,
-            parse_float=_finite_float,
-        )
+        value = strict_json(text.decode())
         # Escapes can spell a lone surrogate, which cannot be printed or saved again.
         json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise ModelFileError(f"{what} cannot be read as JSON: {error}") from error
     if not isinstance(value, dict):
         raise ModelFileError(f"{what} must be a JSON object, not {brief(value)}")
-    return value
-
-
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result = dict(pairs)
-    if len(result) != len(pairs):
-        seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen:
-                raise ValueError(f"the key {brief(key)} occurs twice")
-            seen.add(key)
-    return result
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON number")
-
-
-def _finite_float(text: str) -> float:
-    value = float(text)
-    if math.isinf(value):
-        raise ValueError(f"the number {brief(text)} is too large")
     return value

@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from labelgrove._errors import DataError
+from labelgrove._strict_json import strict_json
 from labelgrove.trees._structure import Imported, Nodes
 
 FORMAT: Final = "labelgrove-tree"
@@ -37,12 +38,10 @@ def read_json(text: str) -> Imported:
     if not isinstance(text, str):
         raise DataError(f"tree as JSON: expected a str, not {type(text).__name__}")
     try:
-        content = json.loads(text, object_pairs_hook=_no_key_twice, parse_constant=_no_constant)
+        content = strict_json(text)
     except RecursionError:
         raise DataError("tree as JSON: brackets are nested too deeply") from None
-    except DataError:
-        raise
-    except ValueError as error:  # bad syntax, or an integer of thousands of digits
+    except ValueError as error:
         raise DataError(f"tree as JSON: {error}") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise DataError(f'tree as JSON: expected an object with "format": "{FORMAT}"')
@@ -82,19 +81,6 @@ def _check(parents: Any, labels: Any) -> None:
 def _shown(value: Any) -> str:
     """Return a short form of a value for messages, however large it is."""
     return f"a {type(value).__name__}" if isinstance(value, list | dict) else f"{value!r:.80}"
-
-
-def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    content = dict(pairs)
-    if len(content) != len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for i, key in enumerate(keys) if key in keys[:i])
-        raise DataError(f"tree as JSON: key {twice!r:.80} occurs twice")
-    return content
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise DataError(f"tree as JSON: {name} is not valid JSON")
 
 
 def write_edge_list(parents: Nodes, labels: Mapping[int, Any]) -> str:
