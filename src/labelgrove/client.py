@@ -16,6 +16,7 @@ from typing import Any, Self, TypeVar
 from urllib.parse import quote
 
 from labelgrove._errors import DataError, LabelGroveError, MissingDependencyError
+from labelgrove._names import check_savable
 from labelgrove.vocabulary import Vocabulary
 
 try:
@@ -539,10 +540,5 @@ def _name_of(place: str, name: Any) -> str:
     """Check a name, which unlike a text must arrive as it is."""
     if not isinstance(name, str):
         raise DataError(f"{place}: found {name!r:.80}, a {type(name).__name__}; expected a string")
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        raise DataError(
-            f"{place}: {name!r:.80} holds a lone surrogate, which is not a character"
-        ) from None
+    check_savable([name], lambda _: f"{place}:")
     return str(name)
