@@ -65,9 +65,7 @@ def compare(folder: Path, head: int) -> Comparison:
         old, new = examples[:-judged], examples[-judged:]
         upto = old[-1].sequence
         model = batch_model(settings, old)
-        partial = folder / "built.partial"
-        model.save(partial)
-        partial.replace(folder / f"built-{upto}-{head}.lg")
+        model.save(folder / f"built-{upto}-{head}.lg")
         grown = history.model_at(upto)
         return Comparison(upto, judged, hit_rate(grown.model, new), hit_rate(model, new))
 
