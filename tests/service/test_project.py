@@ -45,7 +45,7 @@ from labelgrove.service._problems import Problem, ShuttingDown
 from labelgrove.service._project import Project
 from labelgrove.service._rebuild import compare_beside
 from labelgrove.service._settings import Entry, Settings
-from labelgrove.service._snapshots import Snapshot, file_fingerprint
+from labelgrove.service._snapshots import Snapshot, file_fingerprint, tidy
 from labelgrove.service._stats import Progress
 from labelgrove.text import TextFeatures
 from service.kit import SMALL, additions, examples, fingerprint_at_the_end, opened
@@ -504,6 +504,14 @@ def test_a_snapshot_that_knows_what_was_forgotten_later_is_passed_over(tmp_path:
     history = History(tmp_path, Settings(), [forget], lambda *_: [])
     holds = {n for n in range(4, 8) if history.holds(Snapshot(n, "", tmp_path))}
     assert holds == {4, 7}
+
+
+def test_half_written_files_are_removed(tmp_path: Path) -> None:
+    names = {".0123456789abcdef.partial", "log.partial", "writing.lg", "built-9-10.lg"}
+    for name in names:
+        (tmp_path / name).touch()
+    tidy(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["built-9-10.lg"]
 
 
 def test_snapshots_of_another_log_are_removed(tmp_path: Path) -> None:

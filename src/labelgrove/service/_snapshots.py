@@ -82,7 +82,7 @@ def file_fingerprint(path: Path) -> str:
 
 def tidy(folder: Path) -> None:
     """Remove half-written files of a killed process."""
-    for pattern in ("*.partial", ".*.partial", "writing.lg"):
+    for pattern in ("*.partial", "writing.lg"):
         for path in folder.glob(pattern):
             with suppress(OSError):
                 path.unlink()
