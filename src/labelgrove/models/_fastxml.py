@@ -69,7 +69,7 @@ class FastXMLClassifier(ForestClassifier):
         every example moves to the side where the lost nDCG and the loss of the last hyperplane
         cost less in total. If none moves, the node is done. The paper uses one round.
     normalize : bool
-        Whether to scale examples to unit length.
+        Whether to scale examples to unit length. If not, they should be about 1 long.
     threshold : float
         Lowest score at which :meth:`predict` returns a label, for multi-label targets.
     second_stage : {"calibrate", "head", "tail"} or float in [0, 1], optional

@@ -97,7 +97,7 @@ class LdSMClassifier(ForestClassifier):
         Whether every pass of a node takes its examples in a new order, which measured better, or
         in the given order, as in the paper.
     normalize : bool
-        Whether to scale examples to unit length.
+        Whether to scale examples to unit length. If not, they should be about 1 long.
     threshold : float
         Lowest score at which :meth:`predict` returns a label, for multi-label targets.
     second_stage : {"calibrate", "head", "tail"} or float in [0, 1], optional

@@ -113,7 +113,7 @@ class LOMTreeClassifier(OnlineClassifier):
         the paper; 2 corrects most wrong turns, but evaluates two to four times as many
         regressors.
     normalize : bool
-        Whether to scale examples to unit length.
+        Whether to scale examples to unit length. If not, they should be about 1 long.
     epochs : int
         Number of passes that :meth:`fit` makes over its data.
     threshold : float

@@ -83,7 +83,7 @@ class MemoryTreeClassifier(OnlineClassifier):
     r : float
         AROW's r for routers, similarity and classifiers; larger values make smaller steps.
     normalize : bool
-        Whether to scale examples to unit length.
+        Whether to scale examples to unit length. If not, they should be about 1 long.
     epochs : int
         Number of passes that :meth:`fit` makes over its data. Each pass remembers every example
         again.

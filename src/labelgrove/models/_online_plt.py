@@ -102,7 +102,7 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         of it are reserved for the sums of a re-ranking ``second_stage``. If labels need more, the
         call fails: one tree keeps what it has learnt, several cannot be used any more.
     normalize : bool
-        Whether to scale examples to unit length.
+        Whether to scale examples to unit length. If not, they should be about 1 long.
     epochs : int
         Number of passes that :meth:`fit` makes over its data.
     threshold : float

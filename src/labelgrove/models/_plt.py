@@ -95,7 +95,8 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         inverse propensity (Jain et al. 2016), or a mapping from labels to costs. A positive
         example of a node has the cost of its costliest label below the node.
     normalize : bool
-        Whether to scale examples to unit length.
+        Whether to scale examples to unit length. If not, they should be about 1 long: the defaults
+        of ``C``, ``tol`` and ``weight_threshold`` suit such examples.
     threshold : float
         Lowest probability at which :meth:`predict` returns a label, for multi-label targets.
     second_stage : {"calibrate", "head", "tail"} or float in [0, 1], optional
