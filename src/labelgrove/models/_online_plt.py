@@ -52,7 +52,9 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
     learner : {"arow", "adagrad", "sgd"}, optional
         How node classifiers learn: adaptive regularisation of weights (diagonal, squared hinge),
         logistic loss with AdaGrad (as in the paper), or logistic loss with plain steps and lazy
-        L2 regularisation (Jasinska et al. 2016, Appendix B).
+        L2 regularisation (Jasinska et al. 2016, Appendix B). AROW, the default except in the
+        paper's preset, forgets least; if labels change their meaning, prefer the others, with
+        ``replay=0``.
     learning_rate : float, optional
         Step size of AdaGrad (eta) and SGD (gamma); 1 by default. AROW has none.
     epsilon : float
