@@ -218,6 +218,19 @@ def level() -> OnlinePLTClassifier:
     return clf
 
 
+def test_of_two_classes_the_evidence_counts_once() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 12))
+    y = X[:, 0] + rng.normal(size=3000) > 0
+    clf = OnlinePLTClassifier().fit(X[:2000], y[:2000])
+    P, own = clf.predict_proba(X[2000:]), clf.predict_proba(X[2000:], threshold=0.0).toarray()
+    np.testing.assert_allclose(P, own / own.sum(axis=1, keepdims=True), rtol=1e-6)
+    few = OnlinePLTClassifier().fit(X[:100], y[:100])  # not calibrated yet
+    own = few.predict_proba(X, threshold=0.0).toarray().astype(np.float64)
+    odds = (own / (1 - own)) ** 1.5
+    np.testing.assert_allclose(few.predict_proba(X), odds / odds.sum(axis=1, keepdims=True), 1e-4)
+
+
 @pytest.mark.parametrize("kind", ["online", "batch", "calibrated", "level"])
 def test_all_ways_to_ask_agree(kind: str, request: pytest.FixtureRequest) -> None:
     clf = request.getfixturevalue(kind)

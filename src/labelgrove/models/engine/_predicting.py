@@ -18,7 +18,7 @@ from labelgrove._targets import Targets, parse_targets
 from labelgrove._validation import Rows, require_same_length
 from labelgrove.models.engine._learned import MISSING, AnyLearned, Ids, of_kinds
 from labelgrove.models.engine._records import PLACES
-from labelgrove.models.engine._staged import first_stage, keeps_ranking
+from labelgrove.models.engine._staged import calibrates, first_stage, keeps_ranking
 from labelgrove.models.engine._tuned import tuned_scope
 
 DENSE_LIMIT = 2**30
@@ -138,7 +138,8 @@ def all_estimates(
     For multi-class targets every row sums to 1, unless only some labels are allowed. If nodes
     decide about their children independently, class i is the only right one with a probability in
     proportion to its odds, p_i / (1 - p_i), where p_i is not calibrated (see
-    docs/decisions/calibration.md). After re-ranking, probabilities are divided by their sum.
+    docs/decisions/calibration.md). After re-ranking, and of two classes that are calibrated,
+    probabilities are divided by their sum.
     """
     n_classes = learned.columns()[1]
     _refuse_if_too_large(rows.n_rows, n_classes, 12)
@@ -146,6 +147,8 @@ def all_estimates(
     if not (classes or learned.dense):
         return estimates(learned, rows, 0.0, n_jobs, labels=labels)
     power = learned.options.odds if keeps_ranking(learned.engine) else 0.0
+    if n_classes == 2 and calibrates(learned.engine):
+        power = 0.0  # each is as probable as the other is not: odds would count that twice
     if power > 0 and classes and labels is None:
         learned = replace(learned, engine=first_stage(learned.engine))
     scope = learned.engine.scope(learned.thresholds(0.0), learned.allowed(labels))

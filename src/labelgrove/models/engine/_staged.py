@@ -445,6 +445,11 @@ def keeps_ranking(engine: Any) -> bool:
     return not (isinstance(engine, StagedEngine) and engine.stage.reranks)
 
 
+def calibrates(engine: Any) -> bool:
+    """Whether a second stage has learnt how often labels are right."""
+    return isinstance(engine, StagedEngine) and engine.stage.examples > 0
+
+
 def with_stage(engine: Any, stage: SecondStage | None, other: Any, sums_bytes: int) -> Any:
     """Add a second stage, if there is one, to an engine.
 
