@@ -532,6 +532,19 @@ def test_snapshots_of_another_log_are_removed(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow  # a process that imports everything
+def test_a_rebuild_imports_nothing_from_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "json.py").write_text("raise SystemExit('not the standard library')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [path for path in sys.path if path])
+    project = opened(tmp_path / "a")
+    project.log.append(additions(40)).result()
+    assert project.rebuild().examples == 10
+    project.close()
+
+
+@pytest.mark.slow  # a process that imports everything
 def test_a_rebuild_ends_with_the_service() -> None:
     run = (
         "import time, labelgrove.service._rebuild as r; r.end_with_service(); "

@@ -85,8 +85,12 @@ def compare_beside(folder: Path, head: int, started: list[subprocess.Popen[str]]
 
     Raises Problem: 500 if it fails, 503 if it is stopped.
     """
-    run = f"from {__name__} import end_with_service, main; end_with_service(); main()"
-    words = [sys.executable, "-c", run, str(folder), str(head)]
+    # It finds modules where this process does; by itself it would look in the current folder first.
+    run = (
+        f"import sys; sys.path = {sys.path!r}; "
+        f"from {__name__} import end_with_service, main; end_with_service(); main()"
+    )
+    words = [sys.executable, "-P", "-c", run, str(folder), str(head)]
     pipe = subprocess.PIPE
     with subprocess.Popen(words, stdin=pipe, stdout=pipe, text=True) as process:  # noqa: S603
         started.append(process)
