@@ -341,6 +341,20 @@ def test_projects_are_put_away_and_come_back(tmp_path: Path) -> None:
     service.close()
 
 
+def test_the_memory_limit_includes_the_counts_of_words(tmp_path: Path) -> None:
+    settings = msgspec.structs.replace(SMALL, text={"n_features": 2**20})  # 4 MiB each
+    service = Service(tmp_path, memory=10_000_000)
+    for name in ("a", "b", "c"):
+        service.create(name, settings)
+        service.teach(name, *zip(*examples(30), strict=True))
+        with service.using(name) as project:
+            project.applied(31).result()
+            assert project.learner.bytes() < 1_000_000
+    with service.using("c"):
+        assert [project.name for project in service.held()] == ["b", "c"]
+    service.close()
+
+
 def test_projects_without_new_events_are_listed_and_followed_without_reading_logs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

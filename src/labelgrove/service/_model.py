@@ -37,6 +37,7 @@ from labelgrove.service._events import (
 )
 from labelgrove.service._settings import Settings, vocabulary_of
 from labelgrove.text import TextFeatures
+from labelgrove.text._settings import counts_documents, settings_of
 from labelgrove.tuning import Thresholds
 from labelgrove.vocabulary import Vocabulary
 
@@ -110,6 +111,8 @@ class Learner:
         for row in controls:
             if row.sequence <= sequence and row.kind in BODIES:
                 self._note(body_of(row))
+        text = settings_of(TextFeatures.from_dict(settings.text).get_params())
+        self._count_bytes = 4 * text["n_features"] if counts_documents(text) else 0
         model = new_model(settings, self.vocabulary) if path is None else labelgrove.load(path)
         self._begin(model, sequence)
 
@@ -196,10 +199,15 @@ class Learner:
         return self._now.shared.read(read)
 
     def bytes(self) -> int:
-        """Return the memory use of the model."""
+        """Return the memory use of the model, without the counts of its words."""
         if not self.has_learnt:
             return 0
-        return sum(self._now.shared.read(lambda model: model.size()).values())
+        size = self._now.shared.read(lambda model: model.size())
+        return int(size["model_bytes"] + size["memory_bytes"])
+
+    def memory(self) -> int:
+        """Return the memory use of the model, with the counts of its words once all are in use."""
+        return self.bytes() + self._count_bytes if self.has_learnt else 0
 
     def fingerprint(self) -> str:
         """Compute the SHA-256 of the model's file, whether it has been written or not."""

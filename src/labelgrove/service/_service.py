@@ -388,7 +388,7 @@ class Service:
         if self._memory is None:
             return
         for name in list(self._open)[:-1]:
-            if sum(project.learner.bytes() for project in self.held()) <= self._memory:
+            if sum(project.learner.memory() for project in self.held()) <= self._memory:
                 return
             with self._changed:
                 if name in self._users or name in self._busy or name not in self._open:
