@@ -299,6 +299,7 @@ def test_what_is_refused_is_named_with_its_place(Y: Any, message: str) -> None:
         ("indptr", np.array([0, 1, 2, 2**40]), "its indptr does not fit"),
         ("indptr", np.array([0, 2, 1, 3]), "its indptr falls at 1"),
         ("indptr", np.array([0, -2, 1, 3]), "its indptr falls at 0"),
+        ("indptr", np.array([0, 2**63 - 1, -(2**63), -1]), "its indptr falls at 1"),
         ("indptr", np.array([1, 2, 3, 3]), "its indptr does not fit"),
         ("indptr", np.array([0, 1, 3]), "its indptr does not fit"),
         ("data", np.array([1.0, 1.0]), "its indptr does not fit"),

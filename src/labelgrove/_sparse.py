@@ -56,9 +56,9 @@ def _checked_ends(matrix: Any, what: str) -> npt.NDArray[Any]:
     stored = min(len(matrix.indices), len(matrix.data))
     if len(indptr) != n_major + 1 or indptr[0] != 0 or indptr[-1] > stored:
         raise DataError(f"{what} is damaged: its indptr does not fit its shape {matrix.shape}")
-    counts = np.diff(indptr)
-    if counts.size and counts.min() < 0:
-        raise DataError(f"{what} is damaged: its indptr falls at {int(np.argmin(counts))}")
+    falls = indptr[1:] < indptr[:-1]  # their differences could overflow
+    if falls.any():
+        raise DataError(f"{what} is damaged: its indptr falls at {int(np.argmax(falls))}")
     return indptr
 
 

@@ -186,6 +186,7 @@ HUGE = "{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000000000,)
         (archive(indptr=np.array([0, 3, 2, 3])), "row pointers decrease"),
         (archive(indptr=np.array([1, 2, 2, 3])), "do not start at 0"),
         (archive(indptr=np.array([0, 2**63, 2**63, 3], np.uint64)), "row pointers decrease"),
+        (archive(indptr=np.array([0, 2**63 - 1, -(2**63), -1])), "row pointers decrease"),
         (archive(shape=np.array([3])), "has the shape (3,)"),
         (archive(shape=np.array([10**18, 3])), "has the shape (1000000000000000000, 3)"),
         (archive(shape=np.array([3, -1])), "has the shape (3, -1)"),

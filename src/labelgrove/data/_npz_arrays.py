@@ -104,7 +104,7 @@ def _csr(path: str, archive: zipfile.ZipFile) -> StoredCsr:
             f"has the shape {tuple(shape)} and {len(indptr)} row pointers; expected (n, d) and "
             "n + 1"
         )
-    if indptr[0] != 0 or (np.diff(indptr) < 0).any():
+    if indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any():  # their differences could overflow
         raise _ArrayError("its row pointers decrease or do not start at 0; expected a CSR matrix")
     if len(indices) != len(data) or indptr[-1] > len(data):
         raise _ArrayError(
