@@ -12,6 +12,7 @@ import pytest
 from cluster.kit import some_rows, written, written_texts
 from labelgrove import (
     DataError,
+    FileFormatError,
     ModelFileError,
     ParameterError,
     PLTClassifier,
@@ -132,3 +133,9 @@ def test_what_cannot_be_predicted_is_refused(tmp_path: Path) -> None:
         distributed.predict_topk(tmp_path / "model.lg", tmp_path / "rows", k=0)
     with pytest.raises(DataError, match="texts: holds texts; expected features"):
         list(distributed.predict_topk(tmp_path / "model.lg", tmp_path / "texts"))
+    (tmp_path / "torn").mkdir()
+    with Writer(tmp_path / "torn", is_text=False, labels_are_int=True) as writer:
+        writer.labels([(1,)])
+        writer.features(np.array([2]), np.zeros(1, np.int32), np.ones(1, np.float32), 40)
+    with pytest.raises(FileFormatError, match="X.indptr.i64 holds invalid row ends"):
+        distributed.predict_topk(tmp_path / "model.lg", tmp_path / "torn")

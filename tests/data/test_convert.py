@@ -604,6 +604,7 @@ def test_a_folder_without_header_is_none(tmp_path: Path) -> None:
         ("X.indices.i32", [3, 9, 1, 10], "rows 0 to 2 hold invalid features"),
         ("X.indices.i32", [-1, 9, 1, 0], "rows 0 to 2 hold invalid features"),
         ("X.data.f32", [1, 1, 1, np.nan], "rows 0 to 2 hold invalid features"),
+        ("X.data.f32", [1, 1, 1], r"X.indices.i32 and X.data.f32 have different lengths"),
     ],
 )
 def test_rows_that_are_no_rows_are_refused_while_reading(

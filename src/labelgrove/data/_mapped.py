@@ -181,6 +181,8 @@ def open_dataset(path: str | os.PathLike[str], *, verify: bool = True) -> Datase
     for indptr in (_FEATURES[0], _TEXTS[0], _LABELS[0]):
         if indptr in arrays and len(arrays[indptr]) != header.rows + 1:
             raise _damaged(folder, f"{indptr} has {len(arrays[indptr]) - 1} rows")
+    if _FEATURES[0] in arrays and len(arrays[_FEATURES[1]]) != len(arrays[_FEATURES[2]]):
+        raise _damaged(folder, f"{_FEATURES[1]} and {_FEATURES[2]} have different lengths")
     return Dataset(folder, header, arrays)
 
 

@@ -164,7 +164,8 @@ class Asked:
 
 def _opened(model: str | os.PathLike[str], dataset: str | os.PathLike[str]) -> Asked:
     data, path = followed(os.fsdecode(dataset)), followed(os.fsdecode(model))
-    return Asked(str(path), _state(path), str(data), open_arrays(str(data), verify=True)[0])
+    open_dataset(data)  # tasks rely on its checks
+    return Asked(str(path), _state(path), str(data), open_arrays(str(data))[0])
 
 
 def _state(model: Path) -> tuple[int, int]:
