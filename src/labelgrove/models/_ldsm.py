@@ -60,7 +60,7 @@ class LdSMClassifier(ForestClassifier):
     n_estimators : int
         Number of trees. They differ in the initial weights of their regressors.
     arity : int from 2 to 8
-        Number of children of an inner node (M).
+        Number of children of an inner node (M). Above 4, raise ``lambda2`` as well.
     max_nodes : int
         Number of nodes at which a tree stops growing (T_max).
     epochs_per_node : int
@@ -69,7 +69,9 @@ class LdSMClassifier(ForestClassifier):
         Weight of keeping the examples of a label together. Trees become lopsided if it exceeds
         ``lambda2``.
     lambda2 : float
-        Weight of the penalty for sending examples to several children.
+        Weight of the penalty for sending examples to several children. It should exceed
+        ``(arity - 3) * lambda1``, or else nodes prefer to send them to several: trees then become
+        deep, and learning and prediction take many times as long (Lemma 1).
     learner : {"nag", "adagrad", "sgd"}
         How regressors minimise their squared loss: by normalised adaptive gradient (Ross et al.
         2013), AdaGrad, or plain steps.
