@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <iterator>
 #include <unordered_map>
 #include <utility>
 
@@ -236,12 +237,13 @@ void MemoryTree::learn_similarity(std::uint32_t entry, double reward, float weig
   teach(similarity_, pair, target > 0.0 ? 1.0F : -1.0F, static_cast<float>(std::abs(target)) * weight, cosine);
 }
 
-// One against some: trains the classifiers of the labels found at the leaf, and of the example's own labels.
+// One against some: trains the classifiers of the labels found at the leaf, and of the example's own labels. A
+// memory keeps removed labels, but nothing evaluates their classifiers any more.
 void MemoryTree::learn_classifiers(NodeId leaf, const Features& x, std::span<const LabelId> labels, float weight) {
   candidates_.assign(labels.begin(), labels.end());
   for (const std::uint32_t entry : looked_at(leaf)) {
     const auto there = this->labels(entry);
-    candidates_.insert(candidates_.end(), there.begin(), there.end());
+    std::ranges::copy_if(there, std::back_inserter(candidates_), [this](LabelId label) { return known_.has(label); });
   }
   std::ranges::sort(candidates_);
   candidates_.erase(std::unique(candidates_.begin(), candidates_.end()), candidates_.end());

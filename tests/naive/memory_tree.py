@@ -20,7 +20,7 @@ single labels. Choices where the paper is open:
   a bias. It learns from every nearest memory that Update finds, and from one drawn at a leaf, to be
   above 0 where the reward is above 1/2.
 * Classifiers, one against some: of the labels at the leaf that the example reaches before it is
-  inserted, and of its own. Their margins begin at -1.
+  inserted, except removed ones, and of its own. Their margins begin at -1.
 
 Beyond the paper, memory may be bounded by a reservoir; an example may have a weight in all steps
 and votes; and prediction lets all memories at several leaves vote.
@@ -144,6 +144,7 @@ class MemoryTree:
         self.f = Similarity()
         self.h: dict[Label, Classifier] | None = {} if classifiers else None
         self.seen: dict[Label, float] = {}
+        self.removed: set[Label] = set()
         self.all_seen = 0.0
         self.closest = math.inf  # how near a decision has come to being a tie
 
@@ -282,7 +283,8 @@ class MemoryTree:
     ) -> None:
         if self.h is None:
             return
-        for y in {*labels, *(y for z in self.looked_at(leaf) for y in z.labels)}:
+        there = {y for z in self.looked_at(leaf) for y in z.labels}
+        for y in {*labels, *(there - self.removed)}:
             self.h.setdefault(y, Classifier()).update(x, 1 if y in labels else -1, weight=weight)
 
     def _close(self, decision: float) -> None:
