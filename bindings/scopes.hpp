@@ -41,7 +41,7 @@ void bind_known_labels(nb::class_<Held<Engine>>& engine) {
   bind_scope(engine, &label_scope_of<Engine>);
   engine
       .def(
-          "remove_labels", [](Model& self, const In<LabelId>& labels) { self.whole().known().remove(view(labels)); },
+          "remove_labels", [](Model& self, const In<LabelId>& labels) { self.whole().remove_labels(view(labels)); },
           nb::arg("labels").noconvert())
       .def("labels", [](const Model& self) { return to_array(self.whole().known().there()); })
       .def_prop_ro("examples_seen", [](const Model& self) { return self.engine.examples_seen(); })

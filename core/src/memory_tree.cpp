@@ -237,8 +237,8 @@ void MemoryTree::learn_similarity(std::uint32_t entry, double reward, float weig
   teach(similarity_, pair, target > 0.0 ? 1.0F : -1.0F, static_cast<float>(std::abs(target)) * weight, cosine);
 }
 
-// One against some: trains the classifiers of the labels found at the leaf, and of the example's own labels. A
-// memory keeps removed labels, but nothing evaluates their classifiers any more.
+// One against some: trains the classifiers of the labels found at the leaf, and of the example's own labels.
+// Memories keep removed labels, which have no classifiers.
 void MemoryTree::learn_classifiers(NodeId leaf, const Features& x, std::span<const LabelId> labels, float weight) {
   candidates_.assign(labels.begin(), labels.end());
   for (const std::uint32_t entry : looked_at(leaf)) {
@@ -250,6 +250,16 @@ void MemoryTree::learn_classifiers(NodeId leaf, const Features& x, std::span<con
   for (const LabelId label : candidates_) {
     const bool has = std::ranges::find(labels, label) != labels.end();
     teach(classifiers_[label], x, has ? 1.0F : -1.0F, weight, kUnlikely);
+  }
+}
+
+void MemoryTree::remove_labels(std::span<const LabelId> labels) {
+  known_.remove(labels);
+  for (const LabelId label : labels) {
+    by_frequency_.erase({-seen_[label], label});
+    if (!options_.classifiers) continue;
+    if (can_learn_) budget_.gives_back(classifiers_[label].most_bytes());
+    classifiers_[label].start(options_.learner);
   }
 }
 

@@ -72,7 +72,7 @@ void MemoryTree::load_seen(const ArrayReader& saved, std::uint64_t examples) {
     // Both were summed and rounded in stream order.
     require(seen[label] >= 0.0 && seen[label] <= all_seen_ * (1.0 + 1e-6) && (seen[label] > 0.0) == known_.knows(label),
             "the weight of a label's examples is out of range");
-    if (seen[label] > 0.0) by_frequency_.emplace(-seen[label], label);
+    if (known_.has(label)) by_frequency_.emplace(-seen[label], label);
   }
 }
 

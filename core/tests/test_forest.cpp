@@ -97,7 +97,7 @@ TEST("forest: predicts the same after loading, whole or for prediction") {
   for (const ForestOptions& options : ways) {
     Forest forest(options);
     forest.grow(forest_examples(data, kLabels), 1);
-    forest.known().remove(std::vector<LabelId>{3});
+    forest.remove_labels(std::vector<LabelId>{3});
     const MemoryArchive whole = saved(forest);
     const MemoryArchive short_one = saved(forest, true);
     const Forest loaded(options, whole, false);

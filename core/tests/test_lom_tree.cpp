@@ -200,12 +200,12 @@ TEST("LOMtree forgets labels that are removed") {
   LomTree tree(options());
   learn(tree, stream, 0, 300);
   const LabelId gone = found_by(tree, LabelScope(tree.known()), stream.x[0], 1)[0].label;
-  tree.known().remove(std::vector<LabelId>{gone});
+  tree.remove_labels(std::vector<LabelId>{gone});
   CHECK(!tree.known().has(gone));
   for (std::size_t i = 0; i < 300; ++i)
     CHECK(found_by(tree, LabelScope(tree.known()), stream.x[i], 1)[0].label != gone);
   for (const auto& wrong : {std::vector<LabelId>{gone}, std::vector<LabelId>{0, 0}, std::vector<LabelId>{4000}}) {
-    CHECK_THROWS(std::invalid_argument, tree.known().remove(wrong));
+    CHECK_THROWS(std::invalid_argument, tree.remove_labels(wrong));
   }
 }
 
@@ -214,7 +214,7 @@ TEST("LOMtree: resumes unchanged after loading") {
   for (const LearnerKind learner : kEveryLearner) {
     LomTree tree(options(learner));
     learn(tree, stream, 0, 400);
-    tree.known().remove(std::vector<LabelId>{1});
+    tree.remove_labels(std::vector<LabelId>{1});
     const MemoryArchive full = saved(tree);
     LomTree again(options(learner), full, false);
     CHECK(saved(again) == full);

@@ -115,6 +115,23 @@ TEST("memory tree: the evidence for a label adds up to its votes and its classif
   }
 }
 
+TEST("memory tree: removed labels have neither weights nor a place among the frequent ones, also after loading") {
+  const Stream stream = sets(200);
+  MemoryTree tree(options());
+  learn(tree, stream, 0, stream.size());
+  const std::vector<LabelId> gone{1, 4, 10};
+  const std::uint64_t weights = tree.size().weights;
+  tree.remove_labels(gone);
+  CHECK(tree.size().weights < weights);
+  CHECK_THROWS(std::invalid_argument, tree.remove_labels(gone));
+  const MemoryTree again(options(), saved(tree), false);
+  for (const MemoryTree* one : {static_cast<const MemoryTree*>(&tree), &again}) {
+    CHECK_EQ(one->by_frequency().size(), one->known().there().size());
+    for (const auto& [seen, label] : one->by_frequency()) CHECK(one->known().has(label));
+    for (const LabelId label : gone) CHECK_EQ(one->classifier(label).size(), 0U);
+  }
+}
+
 TEST("memory tree: refuses impossible archives") {
   const Stream stream = sets(200);
   MemoryTree tree(options(150));

@@ -131,15 +131,17 @@ def test_long_streams(most: int, alpha: float) -> None:
     assert check(random_stream(1, 150), c=1, d=1, max_memories=most, alpha=alpha) > 100
 
 
-def test_classifiers_of_removed_labels_no_longer_learn() -> None:
+def test_removed_labels_have_no_classifiers() -> None:
     """Their examples are still remembered, and still attract others."""
     stream = random_stream(1, 120)
     twin, engine = twin_of(c=1), _core.MemoryTree(options(leaf_multiplier=1))
     for row in stream[:60]:
         twin.learn(*row)
     learn(engine, stream[:60])
-    twin.removed = {0, 3}
+    for label in (0, 3):
+        twin.remove(label)
     engine.remove_labels(np.array([0, 3], np.uint32))
+    assert_same(engine, twin)
     after = [row for row in stream[60:] if not twin.removed & set(row[1])]
     for row in after:
         twin.learn(*row)

@@ -162,6 +162,12 @@ class MemoryTree:
             self._take_out(z)
             self.insert(z)
 
+    def remove(self, y: Label) -> None:
+        """Remove the label and its classifier; memories keep it."""
+        self.removed.add(y)
+        if self.h is not None:
+            self.h.pop(y, None)
+
     def _remember(self, z: Memory) -> None:
         if not self.max_memories or len(self.memories) < self.max_memories:
             self.memories.append(z)

@@ -42,7 +42,8 @@ class Forest {
   const ForestOptions& options() const { return options_; }
   std::uint64_t examples_seen() const { return examples_seen_; }
   const KnownLabels& known() const { return known_; }
-  KnownLabels& known() { return known_; }
+  // As KnownLabels::remove().
+  void remove_labels(std::span<const LabelId> labels) { known_.remove(labels); }
   std::span<const ForestTree> trees() const { return trees_; }
   const LabelCentroids& centroids() const { return centroids_; }
 

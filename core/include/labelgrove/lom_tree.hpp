@@ -80,7 +80,8 @@ class LomTree {
   void learn(const Features& x, LabelId label, float weight = 1.0F);
 
   const KnownLabels& known() const { return known_; }
-  KnownLabels& known() { return known_; }
+  // As KnownLabels::remove().
+  void remove_labels(std::span<const LabelId> labels) { known_.remove(labels); }
   bool can_learn() const { return can_learn_; }
   bool usable() const { return usable_; }
   const LomTreeOptions& options() const { return options_; }

@@ -105,7 +105,8 @@ class MemoryTree {
   void learn(const Features& x, std::span<const LabelId> labels, float weight = 1.0F);
 
   const KnownLabels& known() const { return known_; }
-  KnownLabels& known() { return known_; }
+  // As KnownLabels::remove(). Remembered examples keep the labels.
+  void remove_labels(std::span<const LabelId> labels);
 
   bool can_learn() const { return can_learn_; }
   bool usable() const { return usable_; }
@@ -132,7 +133,7 @@ class MemoryTree {
   // The total weight of the examples learnt that had the label, and of all examples learnt.
   double seen(LabelId label) const { return seen_[label]; }
   double all_seen() const { return all_seen_; }
-  // The labels seen, most frequent first: their total weight, negated, and the label.
+  // The labels seen and not removed, most frequent first: their total weight, negated, and the label.
   const std::set<std::pair<double, LabelId>>& by_frequency() const { return by_frequency_; }
 
   ModelSize size() const;
