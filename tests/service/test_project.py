@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -487,16 +488,26 @@ def test_every_prediction_counts_in_one_of_at_most_200_stretches() -> None:
     assert stretches[0].sequence == 2
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="has no signals")
 def test_a_tree_whose_building_is_stopped_is_no_fault(tmp_path: Path) -> None:
-    class Stopped(list[Any]):
-        def append(self, process: Any) -> None:
-            super().append(process)
-            process.terminate()
+    class Stopped(set[Any]):
+        def add(self, process: Any) -> None:
+            process.kill()  # as `terminate` does on Windows
 
     with pytest.raises(Problem, match="stopped") as raised:
         compare_beside(tmp_path, 0, Stopped())
     assert raised.value.status == 503
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no such signals")
+def test_who_builds_a_tree_hears_signals_of_its_own_only(tmp_path: Path) -> None:
+    class Stopped(set[Any]):
+        def add(self, process: Any) -> None:
+            super().add(process)
+            assert os.getpgid(process.pid) == process.pid  # so Ctrl-C does not reach it
+            process.terminate()
+
+    with pytest.raises(Problem, match="stopped"):
+        compare_beside(tmp_path, 0, Stopped())
 
 
 def test_a_snapshot_that_knows_what_was_forgotten_later_is_passed_over(tmp_path: Path) -> None:

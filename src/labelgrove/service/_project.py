@@ -122,7 +122,7 @@ class Project:
         self._changed = threading.Condition()
         self._closing = False
         self._rebuilding = threading.Lock()
-        self._processes: list[subprocess.Popen[str]] = []
+        self._processes: set[subprocess.Popen[str]] = set()
         self._jobs: list[_Job] = []
         self._waiting: list[tuple[int, int, Future[int]]] = []
         self._tickets = itertools.count()
@@ -259,6 +259,7 @@ class Project:
     def stop_building(self) -> None:
         """Stop running rebuilds; their callers get an error."""
         for process in list(self._processes):
+            self._processes.discard(process)
             process.terminate()
 
     def close(self) -> None:

@@ -80,10 +80,11 @@ def hit_rate(model: Any, examples: Sequence[Example]) -> float:
     return hits / len(examples)
 
 
-def compare_beside(folder: Path, head: int, started: list[subprocess.Popen[str]]) -> Comparison:
-    """Run :func:`compare` in another process, which can be killed through `started`.
+def compare_beside(folder: Path, head: int, started: set[subprocess.Popen[str]]) -> Comparison:
+    """Run :func:`compare` in another process, which is in `started` meanwhile.
 
-    Raises Problem: 500 if it fails, 503 if it is stopped.
+    Raises Problem: 500 if it fails, 503 if it is stopped: by SIGTERM, or by a caller that took it
+    out of `started` first, since Windows does not tell how a process ended.
     """
     # It finds modules where this process does; by itself it would look in the current folder first.
     run = (
@@ -92,15 +93,22 @@ def compare_beside(folder: Path, head: int, started: list[subprocess.Popen[str]]
     )
     words = [sys.executable, "-P", "-c", run, str(folder), str(head)]
     pipe = subprocess.PIPE
-    with subprocess.Popen(words, stdin=pipe, stdout=pipe, text=True) as process:  # noqa: S603
-        started.append(process)
+    with subprocess.Popen(  # noqa: S603
+        words,
+        stdin=pipe,
+        stdout=pipe,
+        text=True,
+        process_group=0,  # Ctrl-C in the terminal is for the service, which stops the process
+    ) as process:
+        started.add(process)
         try:
             assert process.stdout is not None
             output = process.stdout.read()
             process.wait()
         finally:
-            started.remove(process)
-    if process.returncode == -signal.SIGTERM:
+            stopped = process not in started
+            started.discard(process)
+    if stopped or process.returncode == -signal.SIGTERM:
         raise Problem(503, "rebuild: stopped, since the project was closed")
     if not output:
         raise Problem(500, f"rebuild: its process failed with status {process.returncode}")
