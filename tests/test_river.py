@@ -150,7 +150,7 @@ def test_arguments_of_another_kind_are_refused() -> None:
         MultiLabelClassifier().learn_one(features, {"cat", "pet"})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("nothing", [float("nan"), np.float32("nan"), np.datetime64("NaT")])
+@pytest.mark.parametrize("nothing", [float("nan"), np.float32("nan"), np.datetime64("NaT", "s")])
 def test_a_missing_label_is_refused(nothing: Any) -> None:
     model, sets = Classifier(), MultiLabelClassifier()
     with pytest.raises(DataError, match="a missing value: expected one label"):
