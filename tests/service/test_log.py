@@ -321,6 +321,26 @@ def test_a_changed_event_is_named(path: Path) -> None:
     assert recover(path)[0] == 6
 
 
+def test_a_log_that_is_refused_is_closed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written(path, 9)
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("DELETE FROM events WHERE sequence = 4")
+        database.commit()
+    connections = []
+
+    def connect(path: Path, *, reading: bool = False) -> sqlite3.Connection:
+        connections.append(_database.connect(path, reading=reading))
+        return connections[-1]
+
+    monkeypatch.setattr(_log, "connect", connect)
+    with pytest.raises(DamagedLog):
+        Log(path)
+    assert len(connections) == 2
+    for connection in connections:
+        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            connection.execute("SELECT 1")
+
+
 def test_a_lost_event_and_a_file_of_another_kind_are_refused(path: Path) -> None:
     written(path, 9)
     database = sqlite3.connect(path)

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -120,12 +120,13 @@ class Log:
         self._committed = committed
         self._erased = True  # whether the write-ahead log has no forgotten example
         self._broken: str | None = None
-        with refusing_damage(path):
-            self._writer = connect(path)
-            self._reader = connect(path, reading=True)
-            self._reading = threading.Lock()
+        self._reading = threading.Lock()
+        with refusing_damage(path), ExitStack() as unless_damaged:
+            self._writer = unless_damaged.enter_context(closing(connect(path)))
+            self._reader = unless_damaged.enter_context(closing(connect(path, reading=True)))
             for row in verified(self._reader, path):
                 self._count(row)
+            unless_damaged.pop_all()
         self._queue: Batches[_Operation] = Batches(
             self._commit, f"log of {path.parent.name}", most=_BATCH, waiting=_MOST_WAITING
         )
