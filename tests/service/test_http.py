@@ -91,7 +91,9 @@ def test_others_do_not_wait_for_who_waits_for_a_model(
 
 
 def test_bounds(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    deep = b'[{"text": "a", "subjects": [], "metadata": {"x": %s}}]' % (b"[" * 9_999 + b"]" * 9_999)
+    deep = b'[{"text": "a", "subjects": [], "metadata": {"x": %s}}]' % (
+        b"[" * 999_999 + b"]" * 999_999
+    )
     kind = {"content-type": "application/json"}
     refused(client.post(f"{DEMO}/learn", content=deep, headers=kind), 400, "too deeply")
     many = {"text": "a", **{f"field{i}": "" for i in range(1000)}}
