@@ -23,7 +23,6 @@ pytestmark = [
     pytest.mark.fuzz,
     pytest.mark.slow,  # skipped under AddressSanitizer, whose allocator a fork may leave locked
     pytest.mark.skipif(sys.platform in {"win32", "darwin"}, reason="no safe fork here"),
-    pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning"),
 ]
 
 PATIENCE = 60  # seconds until a child counts as hanging

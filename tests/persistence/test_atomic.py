@@ -89,7 +89,6 @@ def test_what_killed_processes_have_left_is_removed_and_nothing_else(tmp_path: P
 
 
 @posix
-@pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning")
 def test_a_fork_writes_nothing_to_a_file_that_is_being_written(tmp_path: Path) -> None:
     with replacing(tmp_path / "once.txt") as file:
         file.write(b"once")  # still in the buffer
