@@ -102,7 +102,7 @@ def test_columns_become_rows_in_little_memory(kind: Any, index: Any) -> None:
     tracemalloc.stop()
     for ours, theirs in zip(found.arrays, check_rows(rows).arrays, strict=True):
         assert np.array_equal(ours, theirs)
-    assert peak < 30 * columns.nnz  # the matrix itself takes 5 to 16
+    assert peak < 33 * columns.nnz  # the matrix itself takes 5 to 16
 
 
 @pytest.mark.parametrize(
