@@ -50,7 +50,7 @@ class MemoryTreeClassifier(OnlineClassifier):
     predictable.
 
     Use it if examples have a dozen labels or more. Otherwise :class:`OnlinePLTClassifier` is as
-    accurate with one example per label, more accurate with several, and predicts 10 to 64 times
+    accurate with one example per label, more accurate with several, and predicts 4 to 47 times
     as fast. The model contains the examples.
 
     Parameters
