@@ -99,10 +99,27 @@ class Guard:
 
     def let_in(self, reading: _Reading, patience: float | None) -> None:
         """Register a reader, at once or after waiting."""
+        if self._may_read(reading.thread, patience):
+            noted = weakref.ref(reading, self._readers.discard)
+            self._readers.add(noted)  # first: a writer either sees it or is seen
+            if not self._alone:
+                return
+            self._readers.discard(noted)
+        # From Python 3.14 on, Ctrl-C may come between a lock and the block that releases it.
+        with held_back() as interrupts:
+            self._enter_or_queue(reading, patience, interrupts)
+
+    def _may_read(self, thread: int, patience: float | None) -> bool:
+        """Whether a reader need not wait, neither for a writer nor in the line."""
+        return not self._alone and (
+            patience is None or not self._line or thread in self._reading_threads()
+        )
+
+    def _enter_or_queue(
+        self, reading: _Reading, patience: float | None, interrupts: Interrupts
+    ) -> None:
         with self._lock:
-            if not self._alone and (
-                patience is None or not self._line or reading.thread in self._reading_threads()
-            ):
+            if self._may_read(reading.thread, patience):
                 self._readers.add(weakref.ref(reading, self._readers.discard))
                 return
             self._require_whole()
@@ -114,13 +131,13 @@ class Guard:
             self._refuse_own(reading.thread)
             ticket = _Ticket(reading)
             self._line.append(ticket)
-        self._wait(ticket, self._line, patience)
+        self._wait(ticket, self._line, patience, interrupts)
 
     def let_out(self, reading: _Reading) -> None:
         """Remove a reader."""
         self._readers.discard(weakref.ref(reading))
         if self._line:
-            with self._lock:
+            with held_back(), self._lock:
                 self._serve()
 
     # --- changing ------------------------------------------------------------------------------
@@ -152,12 +169,12 @@ class Guard:
         me = threading.get_ident()
         with self._lock:
             self._require_whole()
-            if self._changer is not None or self._is_read_by_others(me):
+            if self._changer is not None or not self._exclude_readers(me):
                 raise ModelStateError(
                     "the model is in use by another thread and cannot change now; learn and "
                     "predict through model.shared(), which waits"
                 )
-            self._changer, self._alone = me, True
+            self._changer = me
 
     def _queue_for_turn(self, patience: float, interrupts: Interrupts) -> None:
         me = threading.get_ident()
@@ -196,10 +213,8 @@ class Guard:
             first = self._line[0]
             if first.reading is not None:
                 self._readers.add(weakref.ref(first.reading, self._readers.discard))
-            elif self._is_read_by_others(first.thread):
+            elif not self._exclude_readers(first.thread):
                 return
-            else:
-                self._alone = True
             self._line.popleft()
             first.go.release()
 
@@ -236,9 +251,15 @@ class Guard:
                 self._serve()
             raise
 
-    def _is_read_by_others(self, thread: int) -> bool:
-        """Whether another thread is reading. Readers of this thread were interrupted."""
-        return any(one != thread for one in self._reading_threads())
+    def _exclude_readers(self, thread: int) -> bool:
+        """Let no other thread read; return False if one does. Requires the lock.
+
+        Readers of this very thread were interrupted.
+        """
+        self._alone = True  # first: a reader that comes now sees it or is seen
+        if any(one != thread for one in self._reading_threads()):
+            self._alone = False
+        return self._alone
 
     def _reading_threads(self) -> list[int]:
         reading = [noted() for noted in self._readers.copy()]
