@@ -84,6 +84,8 @@ def test_an_empty_list_of_names_is_none() -> None:
         ([Concept(1)], "concept 1 has 1; expected a string"),  # type: ignore[arg-type]
         ([Concept("a", "cat")], "'a' has 'cat'; expected names by"),  # type: ignore[arg-type]
         ([Concept("a", {"en": 1})], "'a' has 1; expected a string"),  # type: ignore[dict-item]
+        ([Concept("a", {1: "cat"})], "'a' has 1; expected a string"),  # type: ignore[dict-item]
+        ([Concept("a", {}, {None: ()})], "'a' has None; expected"),  # type: ignore[dict-item]
         ([Concept("a", {}, {"en": "cat"})], "'cat'; expected a tuple"),  # type: ignore[dict-item]
         ([Concept("a", broader="17")], "'a' has '17'; expected a tuple"),  # type: ignore[arg-type]
     ],

@@ -341,11 +341,13 @@ def _faults(concept: Concept) -> Iterator[tuple[object, str]]:
             yield by_language, "names by language"
             return
     several = (*concept.alternative.values(), concept.broader)
-    for names in several:
-        if not isinstance(names, tuple | list):
-            yield names, "a tuple of strings"
+    for some in several:
+        if not isinstance(some, tuple | list):
+            yield some, "a tuple of strings"
             return
     notation = () if concept.notation is None else (concept.notation,)
-    for one in (concept.id, *notation, *concept.preferred.values(), *chain(*several)):
+    languages = (*concept.preferred, *concept.alternative)
+    names = (*concept.preferred.values(), *chain(*several))
+    for one in (concept.id, *notation, *languages, *names):
         if not isinstance(one, str):
             yield one, "a string"
