@@ -216,6 +216,25 @@ def test_statistics_do_not_wait_for_a_replay(
     project.close()
 
 
+def test_who_asks_just_before_a_project_is_closed_gets_an_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, asked = opened(tmp_path), []
+    run_jobs = project._run_jobs
+
+    def run() -> None:
+        run_jobs()
+        if not asked:
+            asked.append(project.stats())
+            until(lambda: project._closing)
+
+    monkeypatch.setattr(project, "_run_jobs", run)
+    project.fingerprint()
+    until(lambda: asked)
+    project.close()
+    assert asked[0].done() and asked[0].result().head == 1
+
+
 @pytest.mark.parametrize("damage", ["cut", "flip", "empty", "all"])
 def test_a_damaged_snapshot_falls_back(
     tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture

@@ -321,7 +321,7 @@ class Project:
             self._run_jobs()
             if self.is_behind():
                 size = self._step(size)
-            elif self._closing:
+            elif self._closing and not self._jobs:  # one may have come after the others were run
                 break
         if self.failure is None:
             self._snapshot_if_new()
