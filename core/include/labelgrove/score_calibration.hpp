@@ -18,10 +18,10 @@ double log_odds(double probability);
 // Of labels with the same score, those further down the ranking of their example are right less often. A label with p
 // labels before it is treated as a top label whose log-odds are lower by f ln(1 + p); f is chosen to minimise the
 // entropy of the outcomes given these log-odds. Places further down share groups, of 2, 2, 4, 4, 8, 8 and 16, with the p
-// of their first, and a group counts as much as a single place: otherwise hundreds of hopeless labels would decide how
-// probable the best are. Labels are counted at the two nearest of 65 knots from -8 to 8; the
-// shares of right ones are made monotone (pool adjacent violators) and interpolated linearly as log-odds, which rise
-// strictly. Beyond the outermost knots the log-odds are shifted. A new calibration is the identity.
+// of their first, and a full group counts as much as a single place: otherwise hundreds of hopeless labels would decide
+// how probable the best are. Labels are counted at the two nearest of 65 knots from -8 to 8; the shares of right ones
+// are made monotone (pool adjacent violators) and interpolated linearly as log-odds, which rise strictly. Beyond the
+// outermost knots the log-odds are shifted. A new calibration is the identity.
 //
 // Any number of threads may call the const methods.
 class ScoreCalibration {
