@@ -41,7 +41,7 @@ def test_known_labels_joined_by_another_separator_are_pointed_out(run: Any, tmp_
     monday.write_text("text,labels\n" + "some text,a;b;c\nother text,d\n" * 120)
     tuesday.write_text("text,labels\n" + "some text,a|b\nother text,c|e|f\nthis text,d\n" * 2)
     run("train", monday, "-o", model)
-    said = "1 of the 2 labels new to the model are some that it knows, joined by '|', such as 'a|b'"
+    said = "labels such as 'a|b' (1 of 2 new to the model) are known ones joined by '|'"
     for command, more in (("learn", "learn again from the old model with"), ("tune", "give")):
         words = (command, model, tuesday, "-o", tmp_path / "m2.lg")
         told = run(*words).stderr

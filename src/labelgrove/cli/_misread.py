@@ -7,7 +7,6 @@ from typing import Any
 
 from labelgrove.cli._models import Model
 from labelgrove.cli.streams._console import say_warning
-from labelgrove.cli.streams._numbers import counted
 from labelgrove.data import Columns
 
 _SEPARATORS = (",", "|", ";")
@@ -68,9 +67,9 @@ def warn_of_joined_labels(
         ]
         if joined and _ENOUGH * len(joined) >= len(labels):
             say_warning(
-                f"{len(joined):,} of the {counted(len(labels), 'label')} new to the model are some "
-                f"that it knows, joined by {separator!r}, such as {joined[0]!r:.80}; if these are "
-                f"several labels, {advice} --label-separator {separator!r}"
+                f"labels such as {joined[0]!r:.80} ({len(joined):,} of {len(labels):,} new to the "
+                f"model) are known ones joined by {separator!r}; if these are several labels, "
+                f"{advice} --label-separator {separator!r}"
             )
             return
 
