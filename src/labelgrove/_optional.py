@@ -12,8 +12,8 @@ def optional(module: str, purpose: str, extra: str) -> Any:
     """Return a module of an optional package.
 
     Its name starts with that of the package, which the extra `extra` of LabelGrove installs. If it
-    cannot be imported, raise a MissingDependencyError that begins with `purpose`, what needs it.
-    A package that is installed but broken is another matter: its own error tells more.
+    cannot be imported, raise a MissingDependencyError that begins with `purpose`, what needs it,
+    and says how to install the package or, if it is there but broken, quotes its error.
     """
     try:
         return import_module(module)
