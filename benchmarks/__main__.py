@@ -77,6 +77,7 @@ BENCHMARKS = {
     "schedule": Benchmark(1),
     "calibration": Benchmark(1),
     "second_stage": Benchmark(10, quick=("cooking-tfidf",)),
+    "exclusive": Benchmark(1, quick=("clinc150-tfidf",)),
     "one_versus_rest": Benchmark(2),
     "regularization": Benchmark(6, quick=("bibtex",)),
     "knob": Benchmark(8, quick=(QUICK_DATA, "--lambdas=1", "--leaf-sizes=100")),

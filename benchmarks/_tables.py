@@ -396,6 +396,20 @@ def _ranked(row: dict[str, Any]) -> str:
     return f"{100 * row['p@1']:.1f}, {100 * row['psp@1']:.1f}" if shown else ""
 
 
+def exclusive(found: Results) -> str:
+    """Log-loss and calibration error of classes, by how their probabilities are made."""
+    ways = [f"{learner}, {way}" for learner in ("online", "batch") for way in WAYS]
+    rows: list[list[object]] = []
+    for row in found[0]["rows"]:
+        each = [row.get(way) for way in (*ways, "logistic regression")]
+        shown = ["" if one is None else f"{one['loss']:.2f}, {one['error']:.0f}" for one in each]
+        rows.append([row["data"], row["classes"], *shown])
+    return table(["data", "classes", *ways, "logistic regression"], rows)
+
+
+WAYS = ("fixed", "learnt", "sum")
+"""Ways to make the probabilities of classes that `exclusive` shows."""
+
 _NAMES = {None: "none", "met": "labels seen", "all": "all labels"}
 
 

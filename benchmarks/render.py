@@ -1,4 +1,4 @@
-"""Write the results' tables and plots into ``docs/benchmarks.md`` and ``docs/which-model.md``.
+"""Write the results' tables and plots into ``docs/benchmarks.md`` and some other pages.
 
 The content between the lines ``<!-- begin NAME -->`` and ``<!-- end NAME -->`` is replaced; the
 prose around it stays.
@@ -58,6 +58,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "splits": _tree_tables.splits,
     "models": _models_table.models,
     "second_stage": _tables.second_stage,
+    "exclusive": _tables.exclusive,
     "names": _tables.names,
     "text": _text_table.text,
     "service": _service_table.service,
@@ -66,8 +67,8 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "training": _text_table.training,
     "embedding": _embedding_table.embedding,
 }
-ELSEWHERE = {"models": "which-model.md"}
-"""Tables that are on another page of the same folder."""
+ELSEWHERE = {"models": "which-model.md", "exclusive": "decisions/calibration.md"}
+"""Tables that are on another page below the same folder."""
 
 PLOTS: dict[str, tuple[Callable[[Results, Path], None], str]] = {
     "progress": (_plots.progress, "P@1 along every stream, by its order"),
@@ -96,7 +97,7 @@ def render(results: Path, page: Path) -> None:
     """Update a page and those of ``ELSEWHERE``, and draw the plots next to it."""
     texts: dict[Path, str] = {}
     for name in TABLES:
-        target = page.with_name(ELSEWHERE.get(name, page.name))
+        target = page.parent / ELSEWHERE.get(name, page.name)
         text = texts.get(target) or target.read_text(encoding="utf-8")
         content = section(name, results)
         found = read(results, name, _ORDER)

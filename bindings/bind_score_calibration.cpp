@@ -1,3 +1,4 @@
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
@@ -67,10 +68,14 @@ void register_score_calibration(nb::module_& module) {
           "load",
           [](const In<double>& numbers) {
             const std::span<const double> all(view(numbers));
-            if (all.size() % 2 == 0) throw std::invalid_argument("a calibration has an odd number of numbers");
-            const auto middle = all.begin() + 1 + static_cast<std::ptrdiff_t>(all.size() / 2);
-            return std::make_unique<ScoreCalibration>(all[0], std::vector(all.begin() + 1, middle),
-                                                      std::vector(middle, all.end()));
+            ScoreCalibration::Losses losses;
+            if (all.size() <= losses.size() || (all.size() - losses.size()) % 2 == 0)
+              throw std::invalid_argument("a calibration has an odd number of numbers, and its losses");
+            std::ranges::copy(all.last(losses.size()), losses.begin());
+            const auto parts = all.first(all.size() - losses.size()).subspan(1);
+            const auto middle = parts.begin() + static_cast<std::ptrdiff_t>(parts.size() / 2);
+            return std::make_unique<ScoreCalibration>(all[0], std::vector(parts.begin(), middle),
+                                                      std::vector(middle, parts.end()), losses);
           },
           nb::arg("numbers").noconvert())
       .def(
@@ -79,9 +84,10 @@ void register_score_calibration(nb::module_& module) {
             std::vector<double> numbers(1, self.weight());
             numbers.insert(numbers.end(), self.counts().begin(), self.counts().end());
             numbers.insert(numbers.end(), self.hits().begin(), self.hits().end());
+            numbers.insert(numbers.end(), self.losses().begin(), self.losses().end());
             return to_array(std::move(numbers));
           },
-          "The complete state: the weight, the counts and the hits.")
+          "The complete state: the weight, the counts, the hits and the losses.")
       .def("add", &add, nb::arg("logits").noconvert(), nb::arg("right").noconvert(), nb::arg("keeps").noconvert())
       .def("apply", &apply, nb::arg("logits").noconvert(), "The probabilities of labels that are ranked first.")
       .def("calibrated", &calibrated, nb::arg("probabilities").noconvert(), nb::arg("rows").noconvert(),
@@ -102,6 +108,7 @@ void register_score_calibration(nb::module_& module) {
             return least;
           },
           nb::arg("threshold"), nb::arg("places"))
+      .def("power", &ScoreCalibration::power, "The power of the odds of labels that compete, if it is known.")
       .def(
           "curve",
           [](const ScoreCalibration& self) {

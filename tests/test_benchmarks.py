@@ -26,7 +26,7 @@ def test_time_against_classes() -> None:
 
 @pytest.mark.parametrize("name", render.TABLES)
 def test_the_page_has_the_tables_of_the_results(name: str) -> None:
-    page = render.PAGE.with_name(render.ELSEWHERE.get(name, render.PAGE.name))
+    page = render.PAGE.parent / render.ELSEWHERE.get(name, render.PAGE.name)
     tables = render.section(name, render.RESULTS)
     assert tables in page.read_text(encoding="utf-8")
     assert len(re.findall("^Measured ", tables, re.MULTILINE)) == 1

@@ -27,6 +27,9 @@ constexpr std::size_t kFalls = 17;
 constexpr double kSmallest = 1e-6;
 // The least rise of the log-odds from knot to knot, which preserves rankings.
 constexpr double kTilt = 1e-3;
+constexpr double kPowerStep = 0.25;
+// The log-odds of the float next to 1 that is below it, nearly; greater ones count as this.
+constexpr double kSurest = 25.0 * kLog2;
 constexpr double kMiddle = (kKnots - 1) / 2.0;
 // The first place of each group, and of one that would follow.
 constexpr std::array<std::size_t, 11> kGroups{0, 1, 2, 3, 5, 7, 11, 15, 23, 31, 47};
@@ -122,19 +125,23 @@ double log_odds(double probability) { return fixed_log(probability) - fixed_log(
 ScoreCalibration::ScoreCalibration(std::size_t places)
     : counts_((group_of(places - 1, kGroups.size() - 1) + 1) * kKnots), hits_(counts_.size()) {}
 
-ScoreCalibration::ScoreCalibration(double weight, std::vector<double> counts, std::vector<double> hits)
-    : weight_(weight), counts_(std::move(counts)), hits_(std::move(hits)) {
+ScoreCalibration::ScoreCalibration(double weight, std::vector<double> counts, std::vector<double> hits,
+                                   const Losses& losses)
+    : weight_(weight), counts_(std::move(counts)), hits_(std::move(hits)), losses_(losses) {
   bool valid = weight >= 1.0 && weight < 2.0 && !counts_.empty() && counts_.size() % kKnots == 0 &&
                groups() < kGroups.size() && counts_.size() == hits_.size();
   for (std::size_t i = 0; valid && i < counts_.size(); ++i) {
     valid = counts_[i] <= kMostCounted && hits_[i] >= 0.0 && hits_[i] <= counts_[i] * (1.0 + 1e-9);
   }
-  if (!valid) throw std::invalid_argument("a calibration has an invalid weight or count, or more hits than labels");
+  for (const double loss : losses_) valid = valid && loss >= 0.0 && loss <= kMostCounted;
+  if (!valid)
+    throw std::invalid_argument("a calibration has an invalid weight, count or loss, or more hits than labels");
 }
 
 // Counts are scaled only by powers of 2, so the result does not depend on when.
 void ScoreCalibration::add(std::span<const double> logits, const bool* right, double keep) {
   weight_ *= 1.0 / std::clamp(keep, kLeastKept, kMostKept);
+  std::size_t hits = 0, hit = 0;
   for (std::size_t place = 0; place < logits.size(); ++place) {
     if (std::isnan(logits[place])) continue;
     const auto [low, share] = between_knots(logits[place]);
@@ -145,16 +152,41 @@ void ScoreCalibration::add(std::span<const double> logits, const bool* right, do
       counts_[at] += weight * part;
       if (right[place]) hits_[at] += weight * part;
     }
+    if (right[place]) ++hits, hit = place;
   }
+  if (hits == 1) add_losses(logits, hit);
   if (weight_ >= 2.0) {
     int exponent = 0;
     std::frexp(weight_, &exponent);
     const double scale = std::ldexp(1.0, 1 - exponent);
     for (double& count : counts_) count *= scale;
-    for (double& hit : hits_) hit *= scale;
+    for (double& number : hits_) number *= scale;
+    for (double& loss : losses_) loss *= scale;
     weight_ *= scale;
   }
   fitted_.reset();
+}
+
+void ScoreCalibration::add_losses(std::span<const double> logits, std::size_t right) {
+  const auto above = [&](double logit) { return std::clamp(logit, -kSurest, kSurest) - kSurest; };
+  Losses totals{};  // of the powers of the odds
+  for (const double logit : logits) {
+    if (std::isnan(logit)) continue;
+    const double step = fixed_exp(kPowerStep * above(logit));
+    double odds = 1.0;
+    for (double& total : totals) total += odds *= step;
+  }
+  double power = 0.0;
+  for (std::size_t i = 0; i < kPowers; ++i) {
+    power += kPowerStep;
+    losses_[i] += weight_ * std::max(fixed_log(totals[i]) - power * above(logits[right]), 0.0);
+  }
+}
+
+std::optional<double> ScoreCalibration::power() const {
+  const auto least = std::ranges::min_element(losses_);
+  if (std::ranges::max(losses_) == 0.0) return std::nullopt;
+  return kPowerStep * static_cast<double>(1 + (least - losses_.begin()));
 }
 
 void ScoreCalibration::apply(std::span<const double> logits, std::span<const std::size_t> places, double* found) const {

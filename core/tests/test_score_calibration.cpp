@@ -43,7 +43,7 @@ TEST("score calibration: new, it is the identity but for the tilt") {
   }
   CHECK_EQ(calibration.curve().fall, 0.0);
   const std::vector<double> empty(4 * kKnots);
-  CHECK_EQ(ScoreCalibration(calibration.weight(), empty, empty).curve().fall, 0.0);
+  CHECK_EQ(ScoreCalibration(calibration.weight(), empty, empty, {}).curve().fall, 0.0);
 }
 
 TEST("score calibration: counts of earlier examples are discounted, within limits") {
@@ -79,6 +79,52 @@ TEST("score calibration: it learns how often labels are right") {
   at(calibration, 0.0);  // must not be remembered
   add_examples(calibration, 3000);
   for (const double p : {0.2, 0.5, 0.8}) CHECK_NEAR(at(calibration, log_odds(p)), p / 2.0, 0.05);
+}
+
+// Classes that are the only right one in proportion to this power of their odds.
+void add_classes(ScoreCalibration& calibration, double power, int n) {
+  Random random(8);
+  for (int i = 0; i < n; ++i) {
+    std::array<double, 4> logits{};
+    std::array<double, 4> upto{};
+    double total = 0.0;
+    for (std::size_t j = 0; j < 4; ++j) {
+      logits[j] = static_cast<double>(random.between(-3.0F, 3.0F));
+      upto[j] = total += std::exp(power * logits[j]);
+    }
+    const double drawn = total * random.uniform();
+    const auto only = static_cast<std::size_t>(std::ranges::count_if(upto, [&](double sum) { return sum <= drawn; }));
+    bool right[4]{};
+    right[only] = true;
+    calibration.add(logits, right, 1.0);
+  }
+}
+
+TEST("score calibration: of classes that compete, it learns the power of their odds") {
+  for (const double power : {0.5, 1.0, 2.5}) {
+    ScoreCalibration calibration(3);
+    add_classes(calibration, power, 2000);
+    CHECK_NEAR(calibration.power().value(), power, 0.25);
+  }
+  ScoreCalibration changed(3);  // it forgets
+  add_classes(changed, 3.0, 1000);
+  add_classes(changed, 0.5, 20000);
+  CHECK_EQ(changed.power().value(), 0.5);
+}
+
+TEST("score calibration: rankings with no or several right labels say nothing of classes that compete") {
+  ScoreCalibration calibration(3);
+  const double infinity = std::numeric_limits<double>::infinity();
+  const std::array logits{infinity, 0.0, -infinity, std::nan("")};
+  for (const auto& right : {std::array{true, true, false, false}, std::array{false, false, false, true}})
+    calibration.add(logits, right.data(), 1.0);
+  CHECK(!calibration.power());
+  for (const std::size_t only : {0U, 2U}) {  // certain, and right once
+    std::array<bool, 4> right{};
+    right[only] = true;
+    calibration.add(logits, right.data(), 1.0);
+  }
+  CHECK_EQ(calibration.power().value(), 0.25);
 }
 
 TEST("score calibration: infinite log-odds are certain, and NaN stays NaN") {
@@ -165,29 +211,34 @@ TEST("score calibration: its parts are all that it is, and others are refused") 
   add_examples(calibration, 300);
   const std::vector<double> counts(calibration.counts().begin(), calibration.counts().end());
   const std::vector<double> hits(calibration.hits().begin(), calibration.hits().end());
-  ScoreCalibration again(calibration.weight(), counts, hits);
+  ScoreCalibration again(calibration.weight(), counts, hits, calibration.losses());
   add_examples(calibration, 5);
   add_examples(again, 5);
   CHECK(calibration.weight() == again.weight() && std::ranges::equal(calibration.counts(), again.counts()));
-  CHECK(at(calibration, 0.5, 1) == at(again, 0.5, 1));
+  CHECK(at(calibration, 0.5, 1) == at(again, 0.5, 1) && calibration.losses() == again.losses());
   std::vector<double> more(hits);
   more[20] = counts[20] + 1.0;
   using Bad = std::invalid_argument;
   std::vector<double> negative(hits);
   negative[20] = -1.0;
+  for (const double loss : {-1.0, 1e308, std::nan("")}) {
+    ScoreCalibration::Losses wrong{};
+    wrong[3] = loss;
+    CHECK_THROWS(Bad, ScoreCalibration(1.0, counts, hits, wrong));
+  }
   const std::vector<double> few(kKnots);
   const std::vector<double> odd(kKnots + 1);
   const std::vector<double> none;
-  CHECK_THROWS(Bad, ScoreCalibration(1.0, counts, more));
-  CHECK_THROWS(Bad, ScoreCalibration(2.0, counts, hits));
-  CHECK_THROWS(Bad, ScoreCalibration(1.0, std::vector<double>(2 * kKnots, 1e308), hits));
-  CHECK_THROWS(Bad, ScoreCalibration(1.0, std::vector<double>(2 * kKnots, std::nan("")), hits));
-  CHECK_THROWS(Bad, ScoreCalibration(1.0, none, none));
-  CHECK_THROWS(Bad, ScoreCalibration(1.0, counts, negative));
-  CHECK_THROWS(Bad, ScoreCalibration(1.0, few, std::vector<double>(2 * kKnots)));
-  CHECK_THROWS(Bad, ScoreCalibration(1.0, odd, odd));
+  CHECK_THROWS(Bad, ScoreCalibration(1.0, counts, more, {}));
+  CHECK_THROWS(Bad, ScoreCalibration(2.0, counts, hits, {}));
+  CHECK_THROWS(Bad, ScoreCalibration(1.0, std::vector<double>(2 * kKnots, 1e308), hits, {}));
+  CHECK_THROWS(Bad, ScoreCalibration(1.0, std::vector<double>(2 * kKnots, std::nan("")), hits, {}));
+  CHECK_THROWS(Bad, ScoreCalibration(1.0, none, none, {}));
+  CHECK_THROWS(Bad, ScoreCalibration(1.0, counts, negative, {}));
+  CHECK_THROWS(Bad, ScoreCalibration(1.0, few, std::vector<double>(2 * kKnots), {}));
+  CHECK_THROWS(Bad, ScoreCalibration(1.0, odd, odd, {}));
   const std::vector<double> many(11 * kKnots);
-  CHECK_THROWS(Bad, ScoreCalibration(1.0, many, many));
+  CHECK_THROWS(Bad, ScoreCalibration(1.0, many, many, {}));
 }
 
 }  // namespace

@@ -570,7 +570,7 @@ class ScoreCalibration:
     def load(numbers: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> ScoreCalibration: ...
 
     def save(self) -> NDArray[numpy.float64]:
-        """The complete state: the weight, the counts and the hits."""
+        """The complete state: the weight, the counts, the hits and the losses."""
 
     def add(self, logits: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], right: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu', writable=False)], keeps: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
@@ -582,6 +582,9 @@ class ScoreCalibration:
     def uncalibrate(self, thresholds: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], place: int) -> NDArray[numpy.float32]: ...
 
     def uncalibrate_by_place(self, threshold: float, places: int) -> NDArray[numpy.float32]: ...
+
+    def power(self) -> float | None:
+        """The power of the odds of labels that compete, if it is known."""
 
     def curve(self) -> tuple[float, NDArray[numpy.float64]]:
         """The effect of a place on the log-odds, and the log-odds at the knots."""

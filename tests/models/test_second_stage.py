@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from sklearn.base import clone
+from sklearn.metrics import log_loss
 
 import labelgrove
 from labelgrove import (
@@ -123,7 +124,7 @@ def test_the_best_labels_are_ranked_as_the_twin_ranks_them(
         (twin.second, staged.stage.second),
     ):
         weight, *numbers = ours.save()
-        tables = np.reshape(numbers, (2, -1, naive.KNOTS)) / weight
+        tables = np.reshape(numbers[: -len(naive.POWERS)], (2, -1, naive.KNOTS)) / weight
         its.counts, its.hits = tables.tolist()
     named = [
         [dict(enumerate(x.tolist())) for x, y in zip(X, Y, strict=True) if name in y]
@@ -218,17 +219,27 @@ def level() -> OnlinePLTClassifier:
     return clf
 
 
-def test_of_two_classes_the_evidence_counts_once() -> None:
+@pytest.mark.parametrize(("n_classes", "noise"), [(2, 1.0), (3, 1.0), (3, 0.1), (12, 0.3)])
+def test_classes_compete_by_a_power_that_is_learnt(n_classes: int, noise: float) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 12))
-    y = X[:, 0] + rng.normal(size=3000) > 0
-    clf = OnlinePLTClassifier().fit(X[:2000], y[:2000])
-    P, own = clf.predict_proba(X[2000:]), clf.predict_proba(X[2000:], threshold=0.0).toarray()
-    np.testing.assert_allclose(P, own / own.sum(axis=1, keepdims=True), rtol=1e-6)
-    few = OnlinePLTClassifier().fit(X[:100], y[:100])  # not calibrated yet
-    own = few.predict_proba(X, threshold=0.0).toarray().astype(np.float64)
-    odds = (own / (1 - own)) ** 1.5
-    np.testing.assert_allclose(few.predict_proba(X), odds / odds.sum(axis=1, keepdims=True), 1e-4)
+    y = np.argmax(X[:, :n_classes] + noise * rng.gumbel(size=(3000, n_classes)), axis=1)
+    X, test, y, true = X[:2000], X[2000:], y[:2000], y[2000:]
+
+    def shares(own: Any, power: float) -> Any:
+        own = own.toarray().astype(np.float64)
+        odds = (own / np.maximum(1 - own, 2.0**-25)) ** power
+        return odds / odds.sum(axis=1, keepdims=True)
+
+    few = OnlinePLTClassifier().fit(X[:100], y[:100])  # has predicted nothing yet
+    own = few.predict_proba(test, threshold=0.0)
+    np.testing.assert_allclose(few.predict_proba(test), shares(own, 1.5), rtol=1e-4)
+    clf = OnlinePLTClassifier().fit(X, y)
+    own = OnlinePLTClassifier(second_stage=None).fit(X, y).predict_proba(test, threshold=0.0)
+    found = {power: shares(own, power) for power in np.arange(1, 17) / 4}
+    np.testing.assert_allclose(clf.predict_proba(test), found[stage_of(clf).stage.power], 1e-9)
+    losses = [log_loss(true, P) for P in found.values()]
+    assert log_loss(true, clf.predict_proba(test)) < min(losses) + 0.02
 
 
 @pytest.mark.parametrize("kind", ["online", "batch", "calibrated", "level"])
@@ -384,7 +395,7 @@ def test_the_later_in_a_stream_the_more_it_counts_though_most_predictions_are_ea
     labels = (np.arange(n) < n // 4).astype(np.uint32)  # wrong for a quarter, then right
     engine.learn(ends, features, ones, ends, labels, 0, n, 1, None)
     assert engine.stage.examples < 1300  # of which half are of that quarter
-    counts, hits = np.split(engine.stage.first.save()[1:], 2)
+    counts, hits = np.split(engine.stage.first.save()[1 : -len(naive.POWERS)], 2)
     assert hits.sum() > 0.9 * counts.sum()
 
 

@@ -23,15 +23,21 @@ double log_odds(double probability);
 // are made monotone (pool adjacent violators) and interpolated linearly as log-odds, which rise strictly. Beyond the
 // outermost knots the log-odds are shifted. A new calibration is the identity.
 //
+// Where every example has one label, labels compete: each is the only right one with a probability in proportion to a
+// power of its odds. The power, a multiple of 1/4 up to 4, is the one with the least log-loss over the rankings counted
+// that hold one right label.
+//
 // Any number of threads may call the const methods.
 class ScoreCalibration {
  public:
   static constexpr std::size_t kKnots = 65;
+  static constexpr std::size_t kPowers = 16;
+  using Losses = std::array<double, kPowers>;  // by power
 
   // `places` are told apart, the group of the last one standing for all later ones, too. REQUIRES: places > 0.
   explicit ScoreCalibration(std::size_t places);
   // From its parts. Throws std::invalid_argument if no calibration has such.
-  ScoreCalibration(double weight, std::vector<double> counts, std::vector<double> hits);
+  ScoreCalibration(double weight, std::vector<double> counts, std::vector<double> hits, const Losses& losses);
 
   // Counts the labels of an example, best first; a log-odds of NaN means no label. All earlier counts are multiplied by
   // `keep`, cut to [2^-10, 1 - 2^-12].
@@ -49,19 +55,24 @@ class ScoreCalibration {
     std::array<double, kKnots> logits{};  // by knot
   };
   Curve curve() const;
+  // The power of the odds, before calibration; none if no ranking with one right label has been counted.
+  std::optional<double> power() const;
 
   double weight() const { return weight_; }
   // By group of places and knot.
   std::span<const double> counts() const { return counts_; }
   std::span<const double> hits() const { return hits_; }
+  const Losses& losses() const { return losses_; }
 
  private:
   std::size_t groups() const { return counts_.size() / kKnots; }
   Curve fit() const;
+  void add_losses(std::span<const double> logits, std::size_t right);
 
   double weight_ = 1.0;  // of the newest example, in [1, 2): it grows, where counts would decay
   std::vector<double> counts_;
   std::vector<double> hits_;
+  Losses losses_{};
   mutable std::mutex fitting_;
   mutable std::optional<Curve> fitted_;
 };

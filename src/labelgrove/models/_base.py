@@ -208,8 +208,8 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
             are stored. With neither ``top_k`` nor ``threshold`` a dense ndarray if the targets
             were multi-class, or a dense indicator. For multi-class targets rows then sum to 1
             unless ``labels`` are given: if nodes decide about their children independently, as in
-            most label trees, a class is in proportion to its odds, p / (1 - p); of two classes
-            that a second stage calibrates, each is in proportion to p.
+            most label trees, a class is in proportion to a power of its odds, p / (1 - p), which
+            a second stage learns.
         stats : SearchStats
             Only if ``return_stats``.
 

@@ -144,6 +144,12 @@ class SecondStage:
         return found
 
     @property
+    def power(self) -> float | None:
+        """Power of a class's odds in proportion to which it is the only right one, if learnt."""
+        power: float | None = self.first.power()
+        return power
+
+    @property
     def counts_places(self) -> bool:
         """Whether a label's calibrated probability depends on how many labels are before it."""
         fall, _ = self.first.curve()

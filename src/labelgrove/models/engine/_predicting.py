@@ -18,7 +18,7 @@ from labelgrove._targets import Targets, parse_targets
 from labelgrove._validation import Rows, require_same_length
 from labelgrove.models.engine._learned import MISSING, AnyLearned, Ids, of_kinds
 from labelgrove.models.engine._records import PLACES
-from labelgrove.models.engine._staged import calibrates, first_stage, keeps_ranking
+from labelgrove.models.engine._staged import first_stage, keeps_ranking, learnt_power
 from labelgrove.models.engine._tuned import tuned_scope
 
 DENSE_LIMIT = 2**30
@@ -137,8 +137,8 @@ def all_estimates(
 
     For multi-class targets every row sums to 1, unless only some labels are allowed. If nodes
     decide about their children independently, class i is the only right one with a probability in
-    proportion to its odds, p_i / (1 - p_i), where p_i is not calibrated (see
-    docs/decisions/calibration.md). After re-ranking, and of two classes that are calibrated,
+    proportion to a power of its odds, p_i / (1 - p_i), where p_i is not calibrated. A model that
+    calibrates has learnt the power (see docs/decisions/calibration.md). After re-ranking,
     probabilities are divided by their sum.
     """
     n_classes = learned.columns()[1]
@@ -147,8 +147,8 @@ def all_estimates(
     if not (classes or learned.dense):
         return estimates(learned, rows, 0.0, n_jobs, labels=labels)
     power = learned.options.odds if keeps_ranking(learned.engine) else 0.0
-    if n_classes == 2 and calibrates(learned.engine):
-        power = 0.0  # each is as probable as the other is not: odds would count that twice
+    if power > 0:
+        power = learnt_power(learned.engine) or power
     if power > 0 and classes and labels is None:
         learned = replace(learned, engine=first_stage(learned.engine))
     scope = learned.engine.scope(learned.thresholds(0.0), learned.allowed(labels))
@@ -169,11 +169,15 @@ def all_estimates(
 
 
 def _to_shares(found: npt.NDArray[np.float64], power: float) -> None:
-    """Make rows sum to 1, in proportion to a power of the odds, or to the values if it is 0."""
+    """Make rows sum to 1, in proportion to a power of the odds, or to the values if it is 0.
+
+    The power is a multiple of 1/4: processors differ in the last bits of any other.
+    """
     if power > 0:
-        found /= np.maximum(1 - found, _LEAST_DOUBT)
-        if power != 1:
-            found *= np.sqrt(found)
+        root = np.sqrt(np.sqrt(found / np.maximum(1 - found, _LEAST_DOUBT)))
+        found[:] = 1
+        for _ in range(round(4 * power)):
+            found *= root
     totals = found.sum(axis=1, keepdims=True)
     found[totals[:, 0] <= 0] = 1 / max(found.shape[1], 1)
     np.divide(found, totals, out=found, where=totals > 0)

@@ -98,9 +98,10 @@ class Options:
 
     @property
     def odds(self) -> float:
-        """Power, 1 or 1.5, of a class's odds in proportion to which it is the only right one.
+        """Power of a class's odds in proportion to which it is the only right one.
 
-        0 if the probabilities of all labels sum to 1 anyway; see docs/decisions/calibration.md.
+        A multiple of 1/4, used until a second stage has learnt it; 0 if the probabilities of all
+        labels sum to 1 anyway. See docs/decisions/calibration.md.
         """
         return 0.0
 

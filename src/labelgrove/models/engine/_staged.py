@@ -445,9 +445,9 @@ def keeps_ranking(engine: Any) -> bool:
     return not (isinstance(engine, StagedEngine) and engine.stage.reranks)
 
 
-def calibrates(engine: Any) -> bool:
-    """Whether a second stage has learnt how often labels are right."""
-    return isinstance(engine, StagedEngine) and engine.stage.examples > 0
+def learnt_power(engine: Any) -> float | None:
+    """Return `SecondStage.power`; None without a second stage."""
+    return engine.stage.power if isinstance(engine, StagedEngine) else None
 
 
 def with_stage(engine: Any, stage: SecondStage | None, other: Any, sums_bytes: int) -> Any:
