@@ -403,7 +403,7 @@ def exclusive(found: Results) -> str:
     for row in found[0]["rows"]:
         each = [row.get(way) for way in (*ways, "logistic regression")]
         shown = ["" if one is None else f"{one['loss']:.2f}, {one['error']:.0f}" for one in each]
-        rows.append([row["data"], row["classes"], *shown])
+        rows.append([row["data"], f"{row['classes']:,}", *shown])
     return table(["data", "classes", *ways, "logistic regression"], rows)
 
 
