@@ -222,9 +222,17 @@ def check_data_frames(make: Make) -> None:
                 for use in uses(model):
                     with pytest.raises(DataError, match=message):
                         use(other, y)
-            assert state(model) == before
             with pytest.warns(UserWarning, match="does not have valid feature names"):
                 assert same_answers(model, plain, X)
+            wider = np.hstack([X, X])  # whose last columns would have no names
+            for form in (np.asarray, sp.csr_array):
+                for use in uses(model):
+                    with (
+                        pytest.warns(UserWarning, match="does not have valid feature names"),
+                        pytest.raises(DataError, match=f"expecting {len(names)} features as input"),
+                    ):
+                        use(form(wider), y)
+            assert state(model) == before
         with pytest.warns(UserWarning, match="fitted without feature names"):
             plain.predict(frame)
         assert not hasattr(clf.fit(X, y), "feature_names_in_")

@@ -188,7 +188,12 @@ def take(
     try:
         check_column_names(X, names)
         rows = suitable_rows(
-            X, into.features, n_features, normalize=into.options.normalize, grow=True
+            X,
+            into.features,
+            n_features,
+            normalize=into.options.normalize,
+            grow=True,
+            columns=None if learned is None else names,
         )
         if into.options.normalize:
             rows = within_magnitude(rows)

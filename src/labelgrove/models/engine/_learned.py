@@ -14,6 +14,7 @@ from labelgrove._cuts import least_scores
 from labelgrove._errors import DataError, NotLearnedError, ParameterError, brief
 from labelgrove._features import FeatureNames, check_column_names
 from labelgrove._labels import LabelRegistry
+from labelgrove._names import Names
 from labelgrove._targets import Targets
 from labelgrove._validation import Rows, check_rows, require_magnitude
 from labelgrove.models.engine._records import CompactionReport, Options
@@ -262,7 +263,9 @@ class Learned(Generic[OptionsT_co, EngineT_co]):
         """Validate rows for this model; zeros are dropped, as they are when it learns."""
         check_column_names(X, self.column_names)
         normalize = self.options.normalize
-        rows = suitable_rows(X, self.features, self.n_features, normalize=normalize)
+        rows = suitable_rows(
+            X, self.features, self.n_features, normalize=normalize, columns=self.column_names
+        )
         return rows.without_zeros()
 
     def of_same_kind(self, targets: Targets) -> Targets:
@@ -395,17 +398,19 @@ def suitable_rows(
     *,
     normalize: bool,
     grow: bool = False,
+    columns: Names | None = None,
 ) -> Rows:
     """Validate rows for a model with these features; ``grow`` allows new names.
 
     Sparse rows may have any width. Dense rows that lack columns are probably a mistake and are
-    refused.
+    refused; so are rows with more columns than those whose names, ``columns``, have been learnt.
     """
     rows = check_rows(X, names=features, grow=grow)
-    if rows.dense and rows.n_features < n_features:
+    too_wide = columns is not None and rows.n_features > n_features
+    if too_wide or (rows.dense and rows.n_features < n_features):
         raise DataError(
             f"X has {rows.n_features} features, but LabelGrove is expecting {n_features} features "
-            "as input"
+            "as input" + (", the columns of the data frame that it has learnt" if too_wide else "")
         )
     if not normalize:
         require_magnitude(rows)
