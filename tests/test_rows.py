@@ -32,12 +32,38 @@ def test_more_columns_than_there_are_ids_are_refused(container: Any) -> None:
 
 @pytest.mark.parametrize(
     "rows",
-    [[sp.csr_array([[1, 0]]), sp.csr_array([[0, 1]])], [{1, 2}, {3}], [[1, [2]], [3, [4, 5]]]],
-    ids=["sparse", "sets", "ragged"],
+    [[sp.csr_array([[1, 0]]), sp.csr_array([[0, 1]])], [[1, [2]], [3, [4, 5]]]],
+    ids=["sparse", "ragged"],
 )
 def test_rows_of_no_length_are_refused(rows: list[Any]) -> None:
     with pytest.raises(DataError, match=r"X: (Expected 2D array|setting an array element)"):
         check_rows(rows)
+
+
+@pytest.mark.parametrize(
+    ("rows", "found"),
+    [
+        ([{1, 2}, {3}], "row 0 is a set"),
+        ([frozenset({"milk"})], "row 0 is a frozenset"),
+        ([["milk", "bread"], ["milk", "tea"]], "row 0 is a list of texts"),
+        ([[], ("milk", "bread"), ("tea",)], "row 1 is a tuple of texts"),
+    ],
+)
+def test_baskets_are_to_be_dicts(rows: list[Any], found: str) -> None:
+    with pytest.raises(DataError, match=rf"^X: {found}: expected numbers, or a .* dict such as "):
+        check_rows(rows)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_a_missing_value_of_a_frame_is_found_by_the_name_of_its_column(library: str) -> None:
+    table = pytest.importorskip(library)
+    make = table.table if library == "pyarrow" else table.DataFrame
+    frame = make({"age": [40.0, 41.0], "weight": [80.0, float("nan")]})
+    with pytest.raises(DataError, match=r"^X: row 1, column 'weight': found NaN; expected"):
+        check_rows(frame)
+    unnamed = pytest.importorskip("pandas").DataFrame([[1.0], [np.nan]], columns=[7])
+    with pytest.raises(DataError, match=r"^X: row 1, column 0: found NaN"):
+        check_rows(unnamed)
 
 
 class Table:
@@ -65,7 +91,8 @@ class Unread:
 
 def test_a_column_without_numbers_is_named() -> None:
     with pytest.raises(
-        DataTypeError, match=r"X: column 'b': could not convert .{101}…; expected numbers"
+        DataTypeError,
+        match=r"X: column 'b': could not convert .{101}…; expected numbers, or rows as dicts",
     ):
         check_rows(Table())
     with pytest.raises(DataError, match=r"^X is of type Unread: expected an array"):

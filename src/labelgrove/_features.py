@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from labelgrove._errors import DataError
-from labelgrove._names import Names, check_savable
+from labelgrove._names import Names, check_savable, is_missing
 
 
 class FeatureNames:
@@ -92,9 +92,10 @@ class FeatureNames:
         if wrong.size:
             at = int(wrong[0])
             of_row, name = np.searchsorted(indptr, at, "right") - 1, self.names()[ids[at]]
-            raise DataError(
+            told = (
                 f"X: row {of_row}, feature {name!r}: found {values[at]}; expected a finite number"
             )
+            raise DataError(told + (_LEFT_OUT if np.isnan(values[at]) else ""))
         return np.array(indptr, np.int64), ids, values, max(len(self), 1)
 
 
@@ -164,7 +165,11 @@ def _feature(row: int, name: object, value: object) -> tuple[str, float]:
             raise DataError(
                 f"X: row {row}, feature {name!r}: found an integer too large for a float"
             ) from None
+    allowed = _LEFT_OUT if value is None or is_missing(value) else ""
     raise DataError(
-        f"X: row {row}, feature {name!r}: expected a number or a string, "
+        f"X: row {row}, feature {name!r}: expected a number or a string{allowed}, "
         f"found {type(value).__name__}"
     )
+
+
+_LEFT_OUT = ", or no entry for a missing value"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -312,7 +312,8 @@ def _check_dense(X: Any) -> Rows:
     values = np.ascontiguousarray(_as_float32(array))
     if not np.isfinite(values).all():
         row, column = np.argwhere(~np.isfinite(values))[0]
-        raise _not_finite(int(row), int(column), values[row, column], array[row, column])
+        place = _column_name(X, int(column))
+        raise _not_finite(int(row), place, values[row, column], array[row, column])
     n, d = values.shape
     _require_width(d)
     ids = np.arange(d, dtype=np.uint32)
@@ -356,13 +357,18 @@ def _require_number_columns(X: Any) -> None:
             np.asarray(column, np.float64)
         except (TypeError, ValueError) as error:
             told = on_one_line(error, 120)  # a cell may hold a long text
-            raise DataTypeError(f"X: column {name!r}: {told}; expected numbers") from error
+            raise DataTypeError(
+                f"X: column {name!r}: {told}; expected numbers, or rows as dicts, which may hold "
+                "categories"
+            ) from error
 
 
 def _require_table(X: Any) -> None:
     """Raise a specific error if X is a list of texts, has no rows at all, or ragged ones."""
     if isinstance(X, np.ndarray) and X.ndim > 0 and X.dtype.kind in "fiubc":
         return
+    if isinstance(X, Sequence) and not isinstance(X, str):
+        _require_no_baskets(X)
     try:
         items = np.asarray(X, object)
     except (TypeError, ValueError):  # rows that have no common shape
@@ -376,6 +382,18 @@ def _require_table(X: Any) -> None:
         raise DataError("X holds texts: expected rows of numbers; TextClassifier learns from texts")
     if items.ndim == 1:
         _require_equal_lengths(items.tolist())
+
+
+def _require_no_baskets(rows: Sequence[Any]) -> None:
+    """Raise a specific error if a row is a set, or a list or tuple that begins with a text."""
+    for i, row in enumerate(rows):
+        of_texts = isinstance(row, list | tuple) and len(row) > 0 and isinstance(row[0], str)
+        if of_texts or isinstance(row, Set):
+            found = type(row).__name__ + (" of texts" if of_texts else "")
+            raise DataError(
+                f"X: row {i} is a {found}: expected numbers, or a {{feature: value}} dict such as "
+                "dict.fromkeys(row, 1)"
+            )
 
 
 def _require_equal_lengths(rows: list[Any]) -> None:
@@ -414,7 +432,14 @@ def _as_float32(data: Any) -> npt.NDArray[np.float32]:
         raise DataError(f"X: expected numbers ({error})") from error
 
 
-def _not_finite(row: int, column: int, value: np.float32, given: Any) -> DataError:
+def _column_name(X: Any, column: int) -> int | str:
+    """Return the name of a data frame's column, quoted, or its number if it has none."""
+    names = getattr(X, "column_names", getattr(X, "columns", None))  # Arrow's are the first
+    name = column if names is None else names[column]
+    return repr(name) if isinstance(name, str) else column
+
+
+def _not_finite(row: int, column: int | str, value: np.float32, given: Any) -> DataError:
     found = "NaN" if np.isnan(value) else f"{given}, which is infinity in 32 bits"
     return DataError(
         f"X: row {row}, column {column}: found {found}; expected a finite number "

@@ -176,8 +176,17 @@ def check_dicts_may_hold_categories(make: Make) -> None:
     assert clf.predict_topk([{"colour": "black"}, {}], 1)[0].shape == (2, 1)
     clf.partial_fit([{"colour": "black", "new": np.float32(2), "flag": True}], ["black"])
     assert clf.n_features_in_ == 9
-    with pytest.raises(DataError, match="X: row 1, feature 'size': found nan"):
-        clf.partial_fit([{"colour": "red"}, {"size": np.nan}], ["red", "m"])
+    absent = ", or no entry for a missing value"
+    for missing, told in (
+        (np.nan, f"found nan; expected a finite number{absent}$"),
+        (None, f"expected a number or a string{absent}, found NoneType$"),
+        (np.datetime64("NaT"), f"{absent}, found datetime64$"),
+    ):
+        with pytest.raises(DataError, match=f"X: row 1, feature 'size': .*{told}"):
+            clf.partial_fit([{"colour": "red"}, {"size": missing}], ["red", "m"])
+    for odd, told in ((np.inf, "expected a finite number$"), (["s"], "found list$")):
+        with pytest.raises(DataError, match=f"X: row 1, feature 'size': .*{told}"):
+            clf.partial_fit([{"colour": "red"}, {"size": odd}], ["red", "m"])
 
 
 @needs("online")
