@@ -88,6 +88,7 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         the squared hinge and 0.05 for the logistic loss.
     max_iter : int, optional
         Largest number of passes over the examples of a node: by default 20, or 3 for AdaGrad.
+        With ``link="softmax"`` and classes that overlap, up to 100 make the model more accurate.
     weight_threshold : float
         Drop smaller weights once a node has been learnt. Raise it for a smaller model.
     class_weight : {"balanced", "propensity"} or mapping, optional
