@@ -104,6 +104,7 @@ GOOD = "text,label\na,x\nb,y\n"
     ("content", "line", "message"),
     [
         ("name,label\na,x\n", 1, "there is no 'text' (and no 'title') among 'name', 'label'"),
+        ("age,label\n9,x\n", 1, "columns of numbers are learnt in Python, by fit"),
         ("text,text,label\n", 1, "'text' occurs twice"),
         ('"text,label\n', 1, "quotes do not match"),
         ("text|label\na|x\n", 1, "; columns are separated by ',' or ';' or tabs"),

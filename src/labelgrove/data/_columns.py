@@ -113,7 +113,8 @@ class Columns:
         if not found:
             raise RowError(
                 f"there is no 'text' (and no 'title'){_instead(there)}; expected one of them, or "
-                "another column given by --text-column (in Python, Columns(text=...))"
+                "another column given by --text-column (in Python, Columns(text=...)); columns of "
+                "numbers are learnt in Python, by fit"
             )
         return tuple(found)
 
