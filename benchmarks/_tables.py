@@ -397,18 +397,16 @@ def _ranked(row: dict[str, Any]) -> str:
 
 
 def exclusive(found: Results) -> str:
-    """Log-loss and calibration error of classes, by how their probabilities are made."""
-    ways = [f"{learner}, {way}" for learner in ("online", "batch") for way in WAYS]
+    """Log-loss and calibration error of classes, by model and how probabilities are made."""
+    ways = dict.fromkeys(way for row in found[0]["rows"] for way in row)
+    shown = [way for way in ways if way not in ("data", "rows", "classes")]
     rows: list[list[object]] = []
     for row in found[0]["rows"]:
-        each = [row.get(way) for way in (*ways, "logistic regression")]
-        shown = ["" if one is None else f"{one['loss']:.2f}, {one['error']:.0f}" for one in each]
-        rows.append([row["data"], f"{row['classes']:,}", *shown])
-    return table(["data", "classes", *ways, "logistic regression"], rows)
+        each = [row.get(way) for way in shown]
+        cells = ["" if one is None else f"{one['loss']:.2f}, {one['error']:.0f}" for one in each]
+        rows.append([row["data"], f"{row['classes']:,}", *cells])
+    return table(["data", "classes", *shown], rows)
 
-
-WAYS = ("fixed", "learnt", "sum")
-"""Ways to make the probabilities of classes that `exclusive` shows."""
 
 _NAMES = {None: "none", "met": "labels seen", "all": "all labels"}
 

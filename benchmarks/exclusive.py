@@ -1,9 +1,8 @@
-"""Probabilities of classes that exclude each other: log-loss and error, by how they are made.
+"""Probabilities of classes that exclude each other: log-loss and error, plain and calibrated.
 
-Of the probabilities of label trees, which decide about every class independently: a fixed power of
-the odds (1.5 online, 1 in batch), the power that a second stage learns, and calibrated
-probabilities divided by their sum; for comparison, logistic regression. The error is that of the
-most probable class, over 20 bins of equal size. Rows with several labels keep the first.
+For comparison: logistic regression, and the calibrated probabilities of an online tree's classes,
+each regardless of the others, divided by their sum. The error is that of the most probable class,
+over 20 bins of equal size. Rows with several labels keep the first.
 """
 
 from __future__ import annotations
@@ -20,15 +19,25 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmarks._data import Stream, is_there, load
 from benchmarks._results import command_line, write
-from labelgrove import OnlinePLTClassifier, PLTClassifier
+from labelgrove import (
+    LdSMClassifier,
+    MemoryTreeClassifier,
+    OnlinePLTClassifier,
+    PLTClassifier,
+)
 
 FILES = ("clinc150-tfidf", "cpv-italian", "onet-titles")
 ROWS = 2000
 """Test rows of `FILES`."""
 
-LEARNERS = {"online": (OnlinePLTClassifier, 1.5), "batch": (PLTClassifier, 1.0)}
+LEARNERS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "online": (OnlinePLTClassifier, {}),
+    "batch": (PLTClassifier, {}),
+    "memory tree": (MemoryTreeClassifier, {}),
+    "LdSM": (LdSMClassifier, {"n_estimators": 20}),
+}
 FEW = 20
-"""Largest number of classes for which logistic regression is fitted."""
+"""Largest number of classes for which ensembles and logistic regression are fitted."""
 
 BINS = 20
 
@@ -88,17 +97,20 @@ def figures(P: npt.NDArray[np.float64], classes: Any, true: npt.NDArray[Any]) ->
 def measure(X: Any, y: npt.NDArray[Any], test: Any, true: npt.NDArray[Any]) -> dict[str, Any]:
     """The figures of every way to make probabilities."""
     found: dict[str, Any] = {"rows": len(y), "classes": len(np.unique(y))}
-    for name, (estimator, power) in LEARNERS.items():
-        model = estimator(random_state=1, second_stage="calibrate").fit(X, y)
-        order = np.argsort(model.classes_)
-        ways = {"learnt": model.predict_proba(test)}
-        sums = model.predict_proba(test, threshold=0.0).toarray().astype(np.float64)
-        plain = estimator(random_state=1, second_stage=None).fit(X, y)
-        own = plain.predict_proba(test, threshold=0.0).toarray().astype(np.float64)
-        ways |= {"sum": sums, "fixed": (own / np.maximum(1 - own, 2.0**-25)) ** power}
+    for name, (estimator, options) in LEARNERS.items():
+        if name == "LdSM" and found["classes"] > FEW:
+            continue
+        plain, calibrated = (
+            estimator(random_state=1, second_stage=stage, **options).fit(X, y)
+            for stage in (None, "calibrate")
+        )
+        order = np.argsort(plain.classes_)
+        ways = {"plain": plain.predict_proba(test), "calibrated": calibrated.predict_proba(test)}
+        if name == "online":
+            each = calibrated.predict_proba(test, threshold=0.0).toarray().astype(np.float64)
+            ways["sum"] = each / each.sum(axis=1, keepdims=True)
         for way, P in ways.items():
-            shares = (P / P.sum(axis=1, keepdims=True))[:, order]
-            found[f"{name}, {way}"] = figures(shares, model.classes_[order], true)
+            found[f"{name}, {way}"] = figures(P[:, order], plain.classes_[order], true)
     if found["classes"] <= FEW:
         peer = LogisticRegression(max_iter=1000).fit(X, y)
         found["logistic regression"] = figures(peer.predict_proba(test), peer.classes_, true)

@@ -242,6 +242,20 @@ def test_classes_compete_by_a_power_that_is_learnt(n_classes: int, noise: float)
     assert log_loss(true, clf.predict_proba(test)) < min(losses) + 0.02
 
 
+@pytest.mark.parametrize("n_classes", [PLACES, PLACES + 1])
+def test_a_memory_tree_learns_how_classes_compete_if_all_of_them_are_counted(
+    n_classes: int,
+) -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(900) % n_classes
+    X = np.eye(n_classes)[y] + 0.3 * rng.normal(size=(900, n_classes))
+    clf = MemoryTreeClassifier(second_stage="calibrate").fit(X[:800], y[:800])
+    plain = MemoryTreeClassifier().fit(X[:800], y[:800])
+    same = np.array_equal(clf.predict_proba(X[800:]), plain.predict_proba(X[800:]))
+    assert stage_of(clf).stage.power not in (None, 1.0)
+    assert same == (n_classes > PLACES)
+
+
 @pytest.mark.parametrize("kind", ["online", "batch", "calibrated", "level"])
 def test_all_ways_to_ask_agree(kind: str, request: pytest.FixtureRequest) -> None:
     clf = request.getfixturevalue(kind)

@@ -13,6 +13,7 @@ from labelgrove.models.engine._archive import Format
 from labelgrove.models.engine._examples import Start
 from labelgrove.models.engine._learned import Learned
 from labelgrove.models.engine._records import given, seed
+from labelgrove.tuning._second_stage import PLACES
 
 _MOST = 10_000
 
@@ -35,6 +36,11 @@ class MemoryTreeOptions(BudgetedOptions):
     def odds(self) -> float:
         """As `Options.odds`: with classifiers, every label has a probability of its own."""
         return 1.0 if self.classifiers else 0.0
+
+    @property
+    def learns_odds_to(self) -> int:
+        """As `Options.learns_odds_to`: labels that it does not count have most of the weight."""
+        return PLACES
 
 
 class MemoryTreeClassifier(OnlineClassifier):

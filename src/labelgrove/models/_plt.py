@@ -87,8 +87,8 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         Largest distance from optimality of the derivative of a dual variable: by default 0.3 for
         the squared hinge and 0.05 for the logistic loss.
     max_iter : int, optional
-        Largest number of passes over the examples of a node: by default 20, or 3 for AdaGrad.
-        With ``link="softmax"`` and classes that overlap, up to 100 make the model more accurate.
+        Largest number of passes over the examples of a node: by default 20, 100 with
+        ``link="softmax"``, which takes that long where classes overlap, and 3 for AdaGrad.
     weight_threshold : float
         Drop smaller weights once a node has been learnt. Raise it for a smaller model.
     class_weight : {"balanced", "propensity"} or mapping, optional

@@ -207,7 +207,8 @@ _SOFTMAX_LOSS = _core.BatchLoss.softmax.value
 _COSTS = {"squared_hinge": 1.0, "log": 10.0, "softmax": 10.0}
 _PLENTY = 400.0  # for the squared hinge only
 _TOLERANCES = {"squared_hinge": 0.3, "log": 0.05, "softmax": 0.05}
-_PASSES = {"dual": 20, "adagrad": 3}
+_PASSES = {"squared_hinge": 20, "log": 20, "softmax": 100}
+_PASSES_OF_ADAGRAD = 3
 _LARGEST = 1e6
 
 # Of the examples that calibrate the link: docs/decisions/calibration.md.
@@ -270,7 +271,7 @@ class BatchOptions(Options):
         if p["tol"] is None:
             p["tol"] = _TOLERANCES[problem]
         if p["max_iter"] is None:
-            p["max_iter"] = _PASSES[solver]
+            p["max_iter"] = _PASSES[problem] if solver == "dual" else _PASSES_OF_ADAGRAD
         return cls._with(
             p,
             solver=SOLVERS.index(solver),

@@ -105,6 +105,11 @@ class Options:
         """
         return 0.0
 
+    @property
+    def learns_odds_to(self) -> int:
+        """Largest number of classes for which a second stage can learn that power."""
+        return 2**32
+
     def to_dict(self) -> dict[str, Any]:
         """Return the options in the form used by the core and by model files."""
         return asdict(self)
