@@ -10,7 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import wait
 from contextlib import closing
 from pathlib import Path
@@ -46,7 +46,7 @@ from labelgrove.service._problems import Problem, ShuttingDown
 from labelgrove.service._project import Project
 from labelgrove.service._rebuild import compare_beside
 from labelgrove.service._settings import Entry, Settings
-from labelgrove.service._snapshots import Snapshot, file_fingerprint, tidy
+from labelgrove.service._snapshots import Snapshot, file_fingerprint, spaced, tidy
 from labelgrove.service._stats import Progress
 from labelgrove.text import TextFeatures
 from service.kit import SMALL, additions, examples, fingerprint_at_the_end, opened
@@ -532,8 +532,113 @@ def test_who_builds_a_tree_hears_signals_of_its_own_only(tmp_path: Path) -> None
 def test_a_snapshot_that_knows_what_was_forgotten_later_is_passed_over(tmp_path: Path) -> None:
     forget = Row(7, "forget", None, encoded(Forgetting([5])), 0)
     history = History(tmp_path, Settings(), [forget], lambda *_: [])
-    holds = {n for n in range(4, 8) if history.holds(Snapshot(n, "", tmp_path))}
+    holds = {n for n in range(4, 8) if history.holds(Snapshot(n, "", tmp_path, n))}
     assert holds == {4, 7}
+    assert history.holds(Snapshot(5, "", tmp_path, 7))  # learnt again without the example
+
+
+SPACED = msgspec.structs.replace(SMALL, snapshot_every=10)
+
+
+def learnt_upto(folder: Path, rows: Sequence[Addition]) -> str:
+    """Return the fingerprint of a model that learns rows from the first one."""
+    project = opened(folder, SPACED)
+    project.log.append(rows).result()
+    _, fingerprint = fingerprint_at_the_end(project)
+    project.close()
+    return fingerprint
+
+
+def test_kept_snapshots_are_few_and_the_denser_the_newer() -> None:
+    assert spaced(0) == [] and spaced(1) == [1] and spaced(15) == [8, 12, 14, 15]
+    for last in range(1, 600):
+        kept = spaced(last)
+        assert {*spaced(last + 1)} <= {*kept, last + 1}  # what was thinned is not missed later
+        assert len(kept) <= 1 + last.bit_length()
+        for back in range(1, last):
+            start = max((one for one in kept if one <= last - back), default=0)
+            assert last - start < 4 * back
+
+
+@pytest.mark.parametrize("place", [25, 77, 118, 149])
+def test_forgetting_begins_at_the_last_snapshot_before_the_example(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: int
+) -> None:
+    rows, read_from = additions(150), []
+    project = opened(tmp_path / "a", SPACED)
+    project.log.append(rows).result()
+    fingerprint_at_the_end(project)
+    there = {one.sequence for one in project.snapshots()}
+    assert there == {80, 120, 140, 150}
+    events = History.events
+
+    def noted(self: History, after: int, *more: Any) -> Any:
+        read_from.append(after)
+        return events(self, after, *more)
+
+    monkeypatch.setattr(History, "events", noted)
+    receipt = project.log.forget(f"@{place}").result()
+    project.applied(receipt.sequence).result(60)
+    monkeypatch.undo()
+    assert read_from[0] == max([one for one in there if one < place], default=0)
+    kept = project.snapshots()
+    assert {one.sequence for one in kept} == {80, 120, 140, 150, 152}
+    assert [one.known for one in kept if place <= one.sequence] == [152] * sum(
+        place <= one.sequence for one in kept
+    )
+    # Each is, to the byte, what learning from the first event gives.
+    without = [row for number, row in enumerate(rows, 2) if number != place]
+    for one in kept:
+        upto = one.sequence - 1 - (one.sequence >= place)
+        learnt = learnt_upto(tmp_path / str(one.sequence), without[:upto])
+        assert one.fingerprint == file_fingerprint(one.path) == learnt
+    project.close()
+
+
+def test_a_replay_that_ends_early_goes_on_from_its_last_snapshot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = additions(150)
+    project = opened(tmp_path / "a", SPACED)
+    project.log.append(rows).result()
+    fingerprint_at_the_end(project)
+    project.stop("killed")
+    project.log.forget("@25").result()
+    project.close()
+    for one in project.snapshots():
+        assert one.known <= 151  # so they hold the example, except those before it
+    with pytest.raises(ShuttingDown):
+        Project(project.folder, stopping=lambda: project.snapshots()[:1] > [(120,)])
+    left = {one.sequence: one.known for one in project.snapshots()}
+    assert left == {80: 152, 120: 152}
+    project = opened(project.folder)
+    project.log.forget("@100").result()
+    removed = [row for number, row in enumerate(rows, 2) if number not in {25, 100}]
+    expected = learnt_upto(tmp_path / "b", removed)
+    assert fingerprint_at_the_end(project)[1] == expected
+    kept = {one.sequence: one.known for one in project.snapshots()}
+    assert kept[80] == 152 and kept[120] == 153
+    project.close()
+    # A log that lost its end to damage has fewer events than those snapshots know of.
+    with closing(sqlite3.connect(project.log.path)) as log:
+        log.execute("DELETE FROM events WHERE sequence > 151")
+        log.commit()
+    project = opened(project.folder)
+    assert all(one.known <= 151 for one in project.snapshots())
+    assert fingerprint_at_the_end(project)[1] == expected
+    project.close()
+
+
+def test_no_snapshot_from_before_a_new_beginning_lasts(tmp_path: Path) -> None:
+    project = opened(tmp_path, SPACED)
+    project.log.append([*additions(104), Addition("merge", Merging(["fox", "goat"], "farm"))])
+    project.log.append(additions(60, 1)).result()
+    expected = fingerprint_at_the_end(project)
+    project.snapshot().result()
+    assert [one.sequence for one in project.snapshots()] == [166, 160, 150, 140, 120]
+    project = without_snapshots(project)
+    assert fingerprint_at_the_end(project) == expected
+    project.close()
 
 
 def test_half_written_files_are_removed(tmp_path: Path) -> None:

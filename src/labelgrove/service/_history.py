@@ -20,7 +20,7 @@ from labelgrove.service._events import (
 from labelgrove.service._model import Learner, learnt_anew
 from labelgrove.service._problems import ShuttingDown
 from labelgrove.service._settings import Settings
-from labelgrove.service._snapshots import Snapshot, loaded, snapshots
+from labelgrove.service._snapshots import Snapshot, loaded, snapshots, spaced
 
 _log = logging.getLogger("labelgrove.service")
 
@@ -54,10 +54,26 @@ class History:
         self._folder, self._settings = folder, settings
         self._controls, self._read = controls, read
 
-    def model_at(self, upto: int, stopping: Callable[[], bool] = lambda: False) -> Learner:
+    def model_at(
+        self,
+        upto: int,
+        stopping: Callable[[], bool] = lambda: False,
+        keep: Callable[[Learner, int], None] = lambda *_: None,
+    ) -> Learner:
         """Compute the model of the current log up to a sequence number.
 
-        Raises ShuttingDown once ``stopping`` returns true.
+        Parameters
+        ----------
+        upto : int
+        stopping : callable
+            Whether to give up.
+        keep : callable
+            Called with the model, and ``upto``, on the way there: where snapshots are to last.
+
+        Raises
+        ------
+        ShuttingDown
+            Once ``stopping`` returns true.
         """
         learner = loaded(
             [one for one in snapshots(self._folder) if one.sequence <= upto and self.holds(one)],
@@ -76,8 +92,12 @@ class History:
             last = beginnings[-1]
             learner = Learner(self._settings, self._controls, last.sequence - 1)
             learner.begin_anew(last, self._begun_at(last, stopping))
-        for rows in self.events(learner.sequence, upto, stopping):
-            self.advance(learner, rows, stopping)
+        for place in [*self.lasting(upto), upto]:
+            if place > learner.sequence:
+                for rows in self.events(learner.sequence, place, stopping):
+                    self.advance(learner, rows, stopping)
+                if place < upto:
+                    keep(learner, upto)
         if to_learn >= LONG:
             seconds = time.monotonic() - started
             _log.info("%s: learnt them in %.0f s", self._folder.name, seconds)
@@ -116,11 +136,26 @@ class History:
 
     def holds(self, snapshot: Snapshot) -> bool:
         """Whether a snapshot is valid: it contains no example that was forgotten after it."""
+        later = itertools.takewhile(
+            lambda row: row.sequence > snapshot.known, reversed(self._controls)
+        )
         return not any(
-            min(body_of(row).sequences) <= snapshot.sequence < row.sequence
-            for row in self._controls
+            min(body_of(row).sequences) <= snapshot.sequence
+            for row in later
             if row.kind == "forget"
         )
+
+    def lasting(self, head: int) -> list[int]:
+        """Return the events at which snapshots are kept although there are newer ones.
+
+        Forgetting an example then takes about as long as what came after it took to learn. None
+        are before the last new beginning, where the model is learnt from the first event anyway.
+        """
+        every = self._settings.snapshot_every
+        begun = max(
+            (row.sequence for row in self._controls if row.kind in NEW_BEGINNINGS), default=0
+        )
+        return [every * one for one in spaced(head // every) if every * one >= begun]
 
     def changes(self, after: int, before: int) -> set[str]:
         """Return the kinds of events between two others that change earlier examples."""

@@ -8,9 +8,9 @@ import logging
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -21,7 +21,7 @@ from labelgrove.service._batches import Batches
 from labelgrove.service._events import Rebuilt, Row, body_of
 from labelgrove.service._history import LONG, History
 from labelgrove.service._log import Addition, Log, now
-from labelgrove.service._model import EMPTY, Suggested
+from labelgrove.service._model import EMPTY, Learner, Suggested
 from labelgrove.service._problems import Problem, ShuttingDown
 from labelgrove.service._rebuild import compare_beside
 from labelgrove.service._settings import Settings
@@ -137,7 +137,7 @@ class Project:
             self.settings = msgspec.json.decode(first.body, type=Settings)
             self._history = History(folder, self.settings, self.log.controls, self.log.read)
             self._remove_outdated()
-            self.learner = self._history.model_at(self.log.head, stopping)
+            self.learner = self._history.model_at(self.log.head, stopping, self._keep)
             covered = max((one.sequence for one in self.snapshots()), default=0)
             if self.log.head - covered >= LONG:  # or the next start takes as long
                 self._jobs.append(_Job(self._snapshot_if_new, Future()))
@@ -400,7 +400,7 @@ class Project:
                     if one.kind == "forget" and one.sequence <= head
                 )
                 self._remove_outdated()
-                self.learner = self._history.model_at(last, self._gives_up)
+                self.learner = self._history.model_at(last, self._gives_up, self._keep)
                 self._snapshot_if_new()
                 return
         self._history.advance(self.learner, rows, self._gives_up)
@@ -414,7 +414,7 @@ class Project:
         """
         head = self.log.head
         for one in self.snapshots():
-            if one.sequence > head or not self._history.holds(one):
+            if one.known > head or not self._history.holds(one):
                 one.path.unlink(missing_ok=True)
         for path in self.folder.glob("built-*.lg"):
             built = int(path.stem.rpartition("-")[2])
@@ -429,16 +429,29 @@ class Project:
         there = next(iter(self.snapshots()), None)
         if there is not None and there.sequence == self.learner.sequence:
             return there
-        taken = write_snapshot(self.folder, self.learner)
+        sequence = self.learner.sequence
+        lasting = self._history.lasting(sequence)
+        taken = write_snapshot(self.folder, self.learner, sequence, lasting)
         self._fingerprint = taken[:2]
         with suppress(Problem):  # at shutdown, the log may already be closed
             self.log.note_fingerprint(*self._fingerprint).result()  # for replicas to compare
         return taken
 
+    def _keep(self, learner: Learner, upto: int) -> None:
+        """Write a snapshot of a model on its way to an event; replicas need not compare it."""
+        if learner.has_learnt:
+            with self._tolerating():
+                write_snapshot(self.folder, learner, upto, self._history.lasting(upto))
+
     def _snapshot_if_new(self) -> None:
         """Write a snapshot; if that fails, the earlier ones remain."""
-        try:
+        with self._tolerating():
             self._take_snapshot()
+
+    @contextmanager
+    def _tolerating(self) -> Iterator[None]:
+        try:
+            yield
         except (OSError, LabelGroveError) as failure:
             _log.warning("%s: cannot write a snapshot (%s)", self.name, failure)
 
