@@ -163,7 +163,7 @@ def test_a_snapshot_on_a_full_disk_is_refused(
     assert client.get(f"{DEMO}/snapshots").json() == {"snapshots": []}
     taken = client.post(f"{DEMO}/snapshots").json()
     assert len(taken["snapshots"]) == 1
-    listed, gone = Project.snapshots, Snapshot(1, "0" * 64, Path("removed meanwhile"))
+    listed, gone = Project.snapshots, Snapshot(1, "0" * 64, Path("removed meanwhile"), 1)
     monkeypatch.setattr(Project, "snapshots", lambda project: [*listed(project), gone])
     assert client.get(f"{DEMO}/snapshots").json() == taken
 

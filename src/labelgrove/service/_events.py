@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
@@ -268,26 +271,48 @@ def named_now(rows: Iterable[Row], changes: Sequence[Row]) -> Iterator[Example]:
     The events are in order, from the first one; `changes` are all changes of label names so far.
     Examples without any remaining label are skipped.
     """
-    to_come = [(row.sequence, body_of(row)) for row in changes]
-    aliases: dict[str, str] = {}
+    to_come = deque((row.sequence, body_of(row)) for row in changes)
+    names, aliases = _LaterNames(to_come), dict[str, str]()
     for row in rows:
         while to_come and to_come[0][0] < row.sequence:
-            aliases = aliases_after(aliases, to_come.pop(0)[1])
+            aliases = aliases_after(aliases, to_come.popleft()[1])
         if row.kind == "learn":
             example = body_of(row)
-            labels = aliased(example.labels, aliases)
-            for _, change in to_come:
-                labels = _changed(labels, change)
+            known = (names.find(one, row.sequence) for one in aliased(example.labels, aliases))
+            labels = [*dict.fromkeys(one for one in known if one is not None)]
             if labels:
                 yield Example(row.sequence, example.text, labels)
 
 
-def _changed(labels: list[str], change: Any) -> list[str]:
-    if isinstance(change, Renaming):
-        return aliased(labels, change.names)
+class _LaterNames:
+    """Follows labels through later changes of their names.
+
+    It looks only at the changes of the label it follows: applying every change to every example
+    would take minutes after some hundred of them.
+    """
+
+    def __init__(self, changes: Iterable[tuple[int, Any]]) -> None:
+        self._steps: dict[str, list[tuple[int, str | None]]] = {}
+        for sequence, change in changes:
+            for old, new in _names_after(change).items():
+                self._steps.setdefault(old, []).append((sequence, new))
+
+    def find(self, label: str, sequence: int) -> str | None:
+        """Return the last name of a label that has this one at an event; None if it is removed."""
+        found: str | None = label
+        while found is not None:
+            steps = self._steps.get(found, [])
+            place = bisect_right(steps, sequence, key=itemgetter(0))
+            if place == len(steps):
+                break
+            sequence, found = steps[place]
+        return found
+
+
+def _names_after(change: Any) -> Mapping[str, str | None]:
+    """Return the new name of each label that a change names, or None if it removes the label."""
+    if isinstance(change, Renaming):  # older logs may have blank names
+        return {old: new if new.strip() else None for old, new in change.names.items()}
     if isinstance(change, Merging):
-        return aliased(labels, dict.fromkeys(change.labels, change.into))
-    if isinstance(change, Removal):
-        gone = set(change.labels)
-        return [label for label in labels if label not in gone]
-    return labels
+        return dict.fromkeys(change.labels, change.into if change.into.strip() else None)
+    return dict.fromkeys(change.labels) if isinstance(change, Removal) else {}
