@@ -153,6 +153,23 @@ def test_a_project_that_cannot_be_followed_does_not_keep_the_others_from_it(
     replica.close()
 
 
+def test_no_connection_is_kept_for_a_project_that_the_leader_removed(
+    address: str, service: Service, tmp_path: Path
+) -> None:
+    service.create("another", SMALL)
+    replica = Service(tmp_path / "replica", leader=address)
+    replica.begin()
+    follower = replica.follower
+    assert follower is not None
+    until(lambda: {"demo", "another"} <= follower._compared.keys())
+    client = follower._clients["another"]
+    service.delete("another")
+    until(lambda: "another" not in follower._clients)
+    assert client._http.is_closed and "another" not in follower._compared
+    until(lambda: follower.failure == "")
+    replica.close()
+
+
 def test_a_log_that_cannot_be_read_does_not_keep_the_others_from_being_followed(
     address: str, service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -176,16 +193,20 @@ def test_a_log_that_cannot_be_read_does_not_keep_the_others_from_being_followed(
 
 
 def test_a_leader_that_never_answers_delays_no_shutdown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("labelgrove.service._follow._PATIENCE", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         replica = Service(tmp_path, leader=f"http://127.0.0.1:{silent.getsockname()[1]}")
         replica.begin()
+        follower = replica.follower
+        assert follower is not None
         with silent.accept()[0]:
             before = time.monotonic()
             replica.close()
             assert time.monotonic() - before < 30
+        follower._thread.join(30)  # its connection has been closed
+    assert not follower._thread.is_alive() and "following" not in caplog.text
 
 
 def test_readiness_tells_of_the_leader(address: str, tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ class Follower:
             self.has_followed = self.has_followed or not self.failure
             if not copied:
                 pause = _PAUSE_AFTER_FAILURE if self.failure else _PAUSE
-            if self.failure and self.failure != told_before:
+            if self.failure and self.failure != told_before and not self._stopping.is_set():
                 _log.warning("following %s: %s", without_secret(self._leader), self.failure)
             self._stopping.wait(pause)
 
@@ -87,7 +87,9 @@ class Follower:
         """
         copied, failures = 0, []
         try:
-            for name in self._client(".").neighbours():
+            names = self._client(".").neighbours()
+            self._part_with_others({".", *names})
+            for name in names:
                 if self._stopping.is_set():
                     break
                 try:
@@ -99,6 +101,12 @@ class Follower:
         except Exception as failure:  # noqa: BLE001  it may pass
             failures.append(str(failure) or repr(failure))
         return copied, next(iter(failures), "")
+
+    def _part_with_others(self, names: set[str]) -> None:
+        """Close the connections for projects that the leader has removed."""
+        for name in self._clients.keys() - names:
+            self._clients.pop(name).close()
+            self._compared.pop(name, None)
 
     def _client(self, name: str) -> Client:
         if name not in self._clients:
