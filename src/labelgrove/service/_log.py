@@ -461,11 +461,11 @@ def _once(
         answer.repeated = True
         return answer
     answer = run(connection)
+    moment = now()
+    connection.execute("DELETE FROM requests WHERE at < ?", (moment - _KEPT_KEYS_MS,))
     connection.execute(
-        "INSERT INTO requests VALUES (?, ?, ?, ?)", (key, digest, encoded(answer), now())
+        "INSERT INTO requests VALUES (?, ?, ?, ?)", (key, digest, encoded(answer), moment)
     )
-    if answer.sequence % 1000 < answer.sequence - answer.first + 1:
-        connection.execute("DELETE FROM requests WHERE at < ?", (now() - _KEPT_KEYS_MS,))
     return answer
 
 
