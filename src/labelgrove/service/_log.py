@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -363,7 +363,7 @@ class Log:
         self.examples -= erased
         self._erased = self._erased and not forgotten
         if not self._erased:
-            self._erase_written_ahead()
+            self._erase_written_ahead(100 if forgotten else 0)
         self._committed()
         for future, answer, problem in answers:
             if problem is None:
@@ -377,14 +377,17 @@ class Log:
             found = [self._reader.execute(_IS_EXAMPLE, (i,)).fetchone() for i in sequences]
         return sum(count for (count,) in found)
 
-    def _erase_written_ahead(self) -> None:
+    def _erase_written_ahead(self, patience: int) -> None:
         """Erase forgotten examples from the write-ahead log, too.
 
-        While another process reads or the disk is full, this fails; each later commit tries again.
+        While another process reads or the disk is full, this fails after `patience` milliseconds;
+        each later commit tries again, without waiting, since a backup may read for minutes.
         """
-        self._writer.execute("PRAGMA busy_timeout = 100")
+        self._writer.execute(f"PRAGMA busy_timeout = {patience}")
         try:
-            (busy, *_) = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            # Unless it waits, our own reader could keep it from erasing, too.
+            with nullcontext() if patience else self._reading:
+                (busy, *_) = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             self._erased = not busy
         except sqlite3.Error as failure:
             _logger.warning("%s: cannot erase from the write-ahead log (%s)", self.path, failure)
