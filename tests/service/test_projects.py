@@ -341,6 +341,23 @@ def test_projects_are_put_away_and_come_back(tmp_path: Path) -> None:
     service.close()
 
 
+def test_projects_that_grow_are_put_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("labelgrove.service._service._MEASURED_EVERY", 0.01)
+    service = Service(tmp_path, memory=1)
+    for name in ("a", "b"):
+        service.create(name, SMALL)
+    service.begin()
+    assert len(service.held()) == 2  # neither has learnt anything
+    sent = {"examples": [{"text": text, "labels": labels} for text, labels in examples(30)]}
+    with TestClient(create_app(service), base_url="http://localhost") as client:
+        client.post("/v1/projects/a/examples?wait=applied", json=sent)
+        client.get("/v1/projects/b/stats")
+        until(lambda: [project.name for project in service.held()] == ["b"])
+        assert client.get("/v1/projects/a/stats").json()["examples_seen"] == 30
+    service.close()
+    assert not any(one.name == "memory of models" for one in threading.enumerate())
+
+
 def test_the_memory_limit_includes_the_counts_of_words(tmp_path: Path) -> None:
     settings = msgspec.structs.replace(SMALL, text={"n_features": 2**20})  # 4 MiB each
     service = Service(tmp_path, memory=10_000_000)
@@ -542,7 +559,7 @@ def test_nobody_waits_for_projects_when_the_service_ends(
         service.create(name, SMALL)
     service.close()
 
-    def replay(_: History, upto: int, stopping: Callable[[], bool]) -> None:
+    def replay(_: History, upto: int, stopping: Callable[[], bool], keep: object) -> None:
         opening.set()
         until(stopping)
         raise ShuttingDown

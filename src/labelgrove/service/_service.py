@@ -35,6 +35,8 @@ _log = logging.getLogger("labelgrove.service")
 _DELETED = re.compile(rf"\.{PROJECT_NAME.pattern}\.[0-9a-f]{{16}}")
 """Names of the folders of projects that are being deleted."""
 
+_MEASURED_EVERY = 10.0  # seconds, since models grow
+
 SCOPES = ("read", "learn", "admin")
 """Scopes of tokens; each one includes those before it."""
 
@@ -94,9 +96,13 @@ class Service:
         self.tokens = Tokens(directory / "tokens.json")
         self.follower: Follower | None = None
         self.opening = self.closing = False
+        self._ended = threading.Event()
+        self._measuring: threading.Thread | None = None
 
     def begin(self, token: str | None = None) -> None:
-        """Open all projects, within the memory limit, and follow the leader, if there is one.
+        """Open all projects, and follow the leader, if there is one.
+
+        From then on the models are kept within the memory limit while they grow, too.
 
         A project that cannot be opened does not prevent the others from being served.
 
@@ -105,6 +111,11 @@ class Service:
         DamagedLog
             If there is a damaged project and no intact one.
         """
+        if self._memory is not None:
+            self._measuring = threading.Thread(
+                target=self._keep_room, name="memory of models", daemon=True
+            )
+            self._measuring.start()
         sound, there = 0, self.names()
         for log in sorted(self._folder.glob("[!.]*/log.sqlite")):
             if log.parent.name not in there:
@@ -340,6 +351,9 @@ class Service:
     def close(self) -> None:
         """Close all projects: apply all acknowledged events, and write snapshots."""
         self.closing = True
+        self._ended.set()
+        if self._measuring is not None:
+            self._measuring.join()
         if self.follower is not None:
             self.follower.close()
         for project in list(self._open.values()):
@@ -379,6 +393,13 @@ class Service:
             self._open[name] = project
             self._heads.pop(name, None)
 
+    def _keep_room(self) -> None:
+        while not self._ended.wait(_MEASURED_EVERY):
+            try:
+                self._make_room()
+            except Exception:  # noqa: BLE001  it may pass
+                _log.exception("cannot put projects away")
+
     def _make_room(self) -> None:
         """Evict unused projects until the others fit into the memory limit.
 
@@ -387,7 +408,9 @@ class Service:
         """
         if self._memory is None:
             return
-        for name in list(self._open)[:-1]:
+        with self._changed:
+            candidates = list(self._open)[:-1]
+        for name in candidates:
             if sum(project.learner.memory() for project in self.held()) <= self._memory:
                 return
             with self._changed:
