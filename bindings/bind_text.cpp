@@ -149,12 +149,15 @@ void register_text(nb::module_& module) {
         const Texts texts(one);
         std::vector<std::uint64_t> ends;
         WordReader(false).read(texts.views()[0], [&](const Word& word) {
-          ends.push_back(word.begin);
-          ends.push_back(word.end);
+          for_each_part(word, [&](const Word& part) {
+            ends.push_back(part.begin);
+            ends.push_back(part.end);
+          });
         });
         return to_array(ends);
       },
-      nb::arg("text"), "The beginning and end of each word of a text, in bytes of UTF-8.");
+      nb::arg("text"),
+      "The beginning and end, in bytes of UTF-8, of every word or, in scripts without spaces, every two letters.");
 }
 
 }  // namespace labelgrove::bindings

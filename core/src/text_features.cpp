@@ -93,7 +93,7 @@ class Counter {
     ++text_;
     ends_ = 0;
     reader_.read(text, [&](const Word& word) {
-      if (options_.longest_run > 0) add_words(word);
+      if (options_.longest_run > 0) for_each_part(word, [&](const Word& part) { add_word(part.units); });
       if (options_.longest_piece == 0) return;
       if (!options_.beginnings) {
         note(word.units);
@@ -139,13 +139,6 @@ class Counter {
     return hash;
   }
 
-  void add_words(const Word& word) {
-    if (!word.unspaced || word.units.size() < 2) {
-      add_word(word.units);
-      return;
-    }
-    for (std::size_t i = 0; i + 1 < word.units.size(); ++i) add_word(word.units.subspan(i, 2));
-  }
   // Adds a word, and the runs that end with it.
   void add_word(std::span<const Unit> units) {
     const Hashed word{hashed(units), kPowers[units.size()]};

@@ -49,6 +49,7 @@ void WordReader::add_marks() {
     if (mark.point != kIotaBelow) {
       units_[size_ - 1] = with_mark(units_[size_ - 1], mark.point);
     } else if (size_ < kLongestWord) {
+      begins_[size_] = begins_[size_ - 1];
       units_[size_++] = kIota;
     }
   }

@@ -43,6 +43,32 @@ TEST("text: words are runs of letters, digits and their marks, in the order of t
   CHECK(words_of("\u5929\u6c17x \u5929") == std::vector<std::string>({"\u5929\u6c17", "x", "\u5929"}));
 }
 
+TEST("text: the parts of a word are two neighbouring letters if its script has no spaces, else the word") {
+  const auto parts_of = [](std::string_view text) {
+    std::vector<std::string> found;
+    WordReader(false).read(text, [&](const Word& word) {
+      for_each_part(word, [&](const Word& part) {
+        CHECK(part.units.size() <= 2 || !part.unspaced);
+        found.emplace_back(text.substr(part.begin, part.end - part.begin));
+      });
+    });
+    return found;
+  };
+  const auto expect = [&](std::string_view text, const std::vector<std::string>& parts) {
+    CHECK(parts_of(text) == parts);
+  };
+  expect("two words", {"two", "words"});
+  expect("\u5929", {"\u5929"});
+  expect("\u660e\u65e5\u306fx\u5929", {"\u660e\u65e5", "\u65e5\u306f", "x", "\u5929"});
+  // Marks belong to the letter before them.
+  expect("\u304b\u3099\u304d\u3099\u304f", {"\u304b\u3099\u304d\u3099", "\u304d\u3099\u304f"});
+  // One character stands for four letters.
+  expect("\u337f\u3060", {"\u337f", "\u337f", "\u337f", "\u337f\u3060"});
+  // A mark that becomes a letter begins where its letter does.
+  expect("\u0e01\u0e02\u0345\u0e03", {"\u0e01\u0e02\u0345", "\u0e02\u0345", "\u0e02\u0345\u0e03"});
+  CHECK_EQ(parts_of(repeated("\u5929", kLongestWord + 2)).size(), kLongestWord);
+}
+
 TEST("text: a letter has its marks, up to a limit, and a syllable its parts") {
   CHECK(units_of("e\u0301t") == std::vector<Unit>({with_mark('e', 0x301), 't'}));
   CHECK(units_of("e" + repeated("\u0301", kMostMarks)) == units_of("e" + repeated("\u0301", kMostMarks + 1)));

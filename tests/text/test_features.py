@@ -308,6 +308,36 @@ def test_sources_are_words_as_they_stand_in_the_text() -> None:
     assert ["Half ? character"] in features.sources("Half \ud800 character").values()
 
 
+@pytest.mark.parametrize("preset", ["words+stems", "words+pairs", "words+subwords", "subwords"])
+def test_sources_are_the_columns_of_the_text_in_every_script(preset: str) -> None:
+    features = TextFeatures(preset, idf=False, min_documents=1, most_features=0)
+    for text in (
+        "日本語のファイル、ファイル。",
+        "ภาษาไทยน้ำใจ abc",
+        "ガ㍿x ｶﾞガ",
+        "天",
+        "\uff41天気b",
+        "ก\u0345ข",
+    ):
+        assert set(features.sources(text)) == set(features.transform([text]).indices.tolist())
+
+
+def test_sources_in_scripts_without_spaces_are_neighbouring_letters() -> None:
+    features = TextFeatures("words+stems")
+    assert list(features.sources("明日は雨、明日x 雪").values()) == [
+        ["明日"],
+        ["日は"],
+        ["は雨"],
+        ["x"],
+        ["雪"],
+    ]
+    assert list(features.sources("ｶﾞガカ\u3099").values()) == [["ｶﾞガ", "ガカ\u3099"]]
+    assert list(features.sources("㍿だ").values()) == [*[["㍿", "㍿だ"]] * 3, ["㍿だ"]]
+    pairs = TextFeatures("words+pairs").sources("明日は雨").values()
+    assert ["明日は"] in pairs and ["日は雨"] in pairs and ["明日は雨"] not in pairs
+    assert ["明日は雨"] in TextFeatures("subwords").sources("明日は雨").values()
+
+
 def test_words_that_share_a_column_are_not_compared_with_each_other() -> None:
     compared = 0
 

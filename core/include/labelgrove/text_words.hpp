@@ -26,8 +26,26 @@ struct Word {
   std::span<const Unit> units;
   std::size_t begin;
   std::size_t end;
-  bool unspaced;  // a sequence of letters in a script without spaces
+  bool unspaced;                        // a sequence of letters in a script without spaces
+  std::span<const std::size_t> begins;  // where each letter begins, if the word is unspaced
 };
+
+// Calls use(part) for all parts of a word that features regard as words: the word itself or, in a script without spaces,
+// every two neighbouring letters.
+template <typename Use>
+void for_each_part(const Word& word, Use&& use) {
+  const std::size_t size = word.units.size();
+  if (!word.unspaced || size < 2) {
+    use(word);
+    return;
+  }
+  for (std::size_t i = 0; i + 1 < size; ++i) {
+    std::size_t next = i + 2;  // the first letter of the next character: one character may stand for several letters
+    while (next < size && word.begins[next] == word.begins[i + 1]) ++next;
+    const std::size_t end = next < size ? word.begins[next] : word.end;
+    use(Word{word.units.subspan(i, 2), word.begins[i], end, true, word.begins.subspan(i, 2)});
+  }
+}
 
 // Finds the words of one text after another. Not thread-safe: use one for each thread.
 class WordReader {
@@ -35,7 +53,7 @@ class WordReader {
   // `fold_accents` drops marks above, below and through a letter, if Unicode defines the letter without them.
   explicit WordReader(bool fold_accents);
 
-  // Calls use(word) for every word, in order. Its units are only valid during the call.
+  // Calls use(word) for every word, in order. Its spans are only valid during the call.
   template <typename Use>
   void read(std::string_view text, Use&& use) {
     size_ = 0;
@@ -47,13 +65,17 @@ class WordReader {
     std::size_t last = 0;
     const auto end_word = [&] {
       end_letter();
-      if (size_ != 0) use(Word{{units_.data(), size_}, first, last, run_ == CharacterKind::unspaced});
+      if (size_ != 0) {
+        const bool unspaced = run_ == CharacterKind::unspaced;
+        use(Word{{units_.data(), size_}, first, last, unspaced, {begins_.data(), unspaced ? size_ : 0}});
+      }
       size_ = 0;
     };
     const auto add_letter = [&](std::uint32_t point, CharacterKind kind) {
       if (kind != run_ || size_ == kLongestWord) end_word();
       if (size_ == 0) first = begin;
       run_ = kind;
+      if (kind == CharacterKind::unspaced) begins_[size_] = begin;
       units_[size_++] = point;
       last = at();
     };
@@ -119,6 +141,7 @@ class WordReader {
   std::array<std::uint8_t, 128> plain_{};         // by ASCII character: the unit of a letter or digit; 0 for all others
   CharacterKind run_ = CharacterKind::separator;  // of the word's letters, if there are any
   std::array<Unit, kLongestWord> units_{};
+  std::array<std::size_t, kLongestWord> begins_{};  // of the units, if the script has no spaces
   std::size_t size_ = 0;
   std::vector<Mark> marks_;
 };

@@ -305,8 +305,8 @@ class TextFeatures(  # type: ignore[call-arg]
         -------
         dict of int to list of str
             As they appear in the text, each once, in text order; a lone surrogate in a run, which
-            could not be printed, is a question mark. Columns of an embedding come from ``"(its
-            meaning)"``.
+            could not be printed, is a question mark. In scripts without spaces, a word is every two
+            neighbouring letters. Columns of an embedding come from ``"(its meaning)"``.
 
         Raises
         ------
@@ -321,7 +321,10 @@ class TextFeatures(  # type: ignore[call-arg]
         [['Herrings'], ['Herrings', 'herring'], ['herring']]
         """
         engine = self._engine or _new_engine(self._checked())
-        found = names_by_column(engine, self.spans(text))
+        named = names_by_column(engine, self.spans(text))
+        # Two letters of a longer run, counted alone, have subwords that the run does not have.
+        columns = set(engine.count(checked_texts([text]), 1)[1].tolist())
+        found = {column: names for column, names in named.items() if column in columns}
         meaning = range(self._n_hashed, self._n_features_out)
         return found | {column: ["(its meaning)"] for column in meaning}
 
@@ -340,7 +343,7 @@ class TextFeatures(  # type: ignore[call-arg]
         return values_by_column(options, by_word)
 
     def spans(self, text: str) -> list[Span]:
-        """Return the words of a text, then the runs of words that are features."""
+        """Return the words of a text, then the runs that are features or have some."""
         return words_and_runs(text, self._settings()["words"][1])
 
     def rows(self, texts: Iterable[str] | CountedTexts, threads: int) -> Rows:

@@ -16,7 +16,8 @@ T = TypeVar("T")
 class Span(NamedTuple):
     """A word of a text, or a run of several: characters from ``begin`` to ``end``.
 
-    ``name`` is the one that `sources` uses.
+    In a script without spaces, every two neighbouring letters are a word, and all letters between
+    two separators are a run. ``name`` is the one that `sources` uses.
     """
 
     begin: int
@@ -26,7 +27,7 @@ class Span(NamedTuple):
 
 
 def words_and_runs(text: str, longest: int) -> list[Span]:
-    """Return the words of a text, then its runs of up to `longest` words."""
+    """Return the words of a text, then its runs: of up to `longest` words, and without spaces."""
     [checked] = checked_texts([text])
     raw = checked.encode("utf-8", "replace")
     ends = _core.words_of(checked).reshape(-1, 2)
@@ -36,10 +37,26 @@ def words_and_runs(text: str, longest: int) -> list[Span]:
     # Without lone surrogates, since an explanation that holds any could not be printed.
     whole = raw.decode()
     spans = [Span(a, b, whole[a:b], is_run=False) for a, b in places]
-    for length in range(2, longest + 1):
-        for (a, _), (_, b) in zip(places, places[length - 1 :], strict=False):
-            spans.append(Span(a, b, whole[a:b], is_run=True))
+    runs = [
+        (a, b)
+        for length in range(2, longest + 1)
+        for (a, _), (_, b) in zip(places, places[length - 1 :], strict=False)
+    ]
+    runs += _joined(places)
+    spans += [Span(a, b, whole[a:b], is_run=True) for a, b in dict.fromkeys(runs)]
     return spans
+
+
+def _joined(places: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Join words that overlap, as those of a script without spaces do, and omit all others."""
+    found: list[tuple[int, int]] = []
+    words = set(places)
+    for begin, end in places:
+        if found and begin < found[-1][1]:
+            found[-1] = found[-1][0], end
+        else:
+            found.append((begin, end))
+    return [place for place in found if place not in words]
 
 
 def names_by_column(engine: _core.TextFeatures, spans: list[Span]) -> dict[int, list[str]]:
