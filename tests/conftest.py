@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,25 @@ def browser() -> Iterator[Any]:
         flags = ["--no-sandbox", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
         with playwright.chromium.launch(executable_path=PROGRAM, args=flags) as opened:
             yield opened
+
+
+@pytest.fixture(scope="session")
+def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sequence[str]]:
+    """Python's own command, up to ``-c`` or ``-m``, but of one that need not import scikit-learn.
+
+    What reaches a program only as its process begins, such as a limit, does not reach this one.
+    """
+    if not hasattr(os, "fork"):
+        yield [sys.executable]
+        return
+    address = tmp_path_factory.mktemp("warm") / "socket"
+    script = str(Path(__file__).with_name("warm.py"))
+    command = [sys.executable, script, str(address)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as server:
+        assert server.stdout is not None
+        assert server.stdout.readline() == b"ready\n"
+        yield [sys.executable, "-IS", script, str(address)]
+        server.kill()
 
 
 @pytest.fixture(scope="session", autouse=True)

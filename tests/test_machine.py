@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,11 @@ from labelgrove._parameters import thread_count
 from labelgrove.models.engine._staged import StagedEngine
 
 
-def python(script: str, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def python(
+    script: str, *words: str, by: Sequence[str] = (sys.executable,), **environment: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script), *words],
+        [*by, "-c", textwrap.dedent(script), *words],
         capture_output=True,
         text=True,
         check=False,
@@ -75,7 +78,7 @@ def test_the_extension_loads_before_numpy_is_installed() -> None:
     assert with_core("", script) == _core.available_kernels()[-1]
 
 
-def test_every_model_is_the_same_bytes_with_all_kernels() -> None:
+def test_every_model_is_the_same_bytes_with_all_kernels(warm: Sequence[str]) -> None:
     script = """
         import zlib
         import numpy as np
@@ -103,14 +106,18 @@ def test_every_model_is_the_same_bytes_with_all_kernels() -> None:
             bits = {name: zlib.crc32(array.tobytes()) for name, array in sorted(arrays.items())}
             print(model, sorted(bits.items()), zlib.crc32(model.predict_topk(X, 5)[1].tobytes()))
     """
-    one, *others = (python(script, LABELGROVE_KERNELS=name) for name in _core.available_kernels())
+    one, *others = (
+        python(script, by=warm, LABELGROVE_KERNELS=name) for name in _core.available_kernels()
+    )
     assert (one.returncode, one.stderr) == (0, "")
     assert len(one.stdout.splitlines()) == 13
     for other in others:
         assert other.stdout.splitlines() == one.stdout.splitlines()
 
 
-def test_what_numpy_rounds_by_processor_reaches_no_model(tmp_path: Path) -> None:
+def test_what_numpy_rounds_by_processor_reaches_no_model(
+    warm: Sequence[str], tmp_path: Path
+) -> None:
     script = """
         import sys, zlib
         from pathlib import Path
@@ -142,18 +149,18 @@ def test_what_numpy_rounds_by_processor_reaches_no_model(tmp_path: Path) -> None
     found = np.show_config("dicts")["SIMD Extensions"].get("found", [])
     other = {"NPY_DISABLE_CPU_FEATURES": " ".join(found), "OPENBLAS_CORETYPE": "Nehalem"}
     path = str(tmp_path / "model.lg")
-    one, another = (python(script, path, **environment) for environment in ({}, other))
+    one, another = python(script, path, by=warm), python(script, path, **other)
     assert (one.returncode, one.stderr) == (0, "")
     assert another.stdout.splitlines() == one.stdout.splitlines()
 
 
-def test_kernels_that_do_not_run_here_are_an_error_at_import() -> None:
+def test_kernels_that_do_not_run_here_are_an_error_at_import(warm: Sequence[str]) -> None:
     for wanted in ("AVX2", "sse2"):
         assert kernels_with(wanted) == (
             f"the environment variable LABELGROVE_KERNELS is '{wanted}'; expected a variant that "
             f"this processor can run: {', '.join(_core.available_kernels())}"
         )
-    run = python("import labelgrove", LABELGROVE_KERNELS="sse2")
+    run = python("import labelgrove", by=warm, LABELGROVE_KERNELS="sse2")
     assert run.stderr.splitlines()[-1] == f"ImportError: {kernels_with('sse2')}"
 
 
@@ -230,7 +237,7 @@ def test_rows_are_checked_where_they_are_read(spoilt: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_thread_that_writes_to_the_rows_breaks_nothing() -> None:
+def test_a_thread_that_writes_to_the_rows_breaks_nothing(warm: Sequence[str]) -> None:
     script = """
         import threading
         import numpy as np, scipy.sparse as sp
@@ -274,7 +281,7 @@ def test_a_thread_that_writes_to_the_rows_breaks_nothing() -> None:
             writer.join()
         print("whole")
     """
-    run = python(script)
+    run = python(script, by=warm)
     assert (run.returncode, run.stdout) == (0, "whole\n"), run.stderr
 
 

@@ -5,7 +5,6 @@ import os
 import random
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -109,26 +108,13 @@ def vector_model(trained: Path, vectors: Path) -> Path:
     return Path(shutil.copy(trained / "vector.lg", vectors.with_name("vector.lg")))
 
 
-@pytest.fixture(scope="session")
-def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sequence[str]]:
-    """The first words of a command, run in a process that need not import scikit-learn."""
-    address = tmp_path_factory.mktemp("warm") / "socket"
-    script = str(Path(__file__).with_name("warm.py"))
-    command = [sys.executable, script, str(address)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as server:
-        assert server.stdout is not None
-        assert server.stdout.readline() == b"ready\n"
-        yield [sys.executable, "-IS", script, str(address)]
-        server.kill()
-
-
 @pytest.fixture
 def start(warm: Sequence[str]) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     """Start the command line as a process of its own, not on a terminal."""
     with ExitStack() as running:
 
         def popen(*words: str | Path, **options: Any) -> subprocess.Popen[bytes]:
-            command = [*warm, *map(str, words)]
+            command = [*warm, "-m", "labelgrove", *map(str, words)]
             # Buffered, as for users: a failure of the last flush must be reported.
             kept = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
             pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -101,9 +101,14 @@ def test_a_reader_that_has_never_come_is_no_failure(start: Start, text_model: Pa
         assert process.wait() == 141, words
 
 
-def test_output_beyond_a_limit_of_files_is_one_sentence(text_model: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "labelgrove", "tree", "show", str(text_model)]
-    limited = ["sh", "-c", 'ulimit -f 8; exec "$@"', "sh", *command]
+def test_output_beyond_a_limit_of_files_is_one_sentence(
+    warm: Sequence[str], text_model: Path, tmp_path: Path
+) -> None:
+    program = (
+        "import resource, runpy; resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)); "
+        "runpy.run_module('labelgrove', run_name='__main__', alter_sys=True)"
+    )
+    limited = [*warm, "-c", program, "tree", "show", text_model]
     (tmp_path / "tree.txt").write_bytes(b"." * 65_536)
     with (tmp_path / "tree.txt").open("ab") as output:
         done = subprocess.run(limited, stdout=output, stderr=subprocess.PIPE, check=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -217,7 +218,9 @@ def test_learnt_from_rows_without_labels(make: Any, Y: Any, tmp_path: Path) -> N
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of address space are Linux's")
 @pytest.mark.slow  # sanitizers need the whole address space
-def test_no_tree_takes_room_for_labels_that_have_no_names(tmp_path: Path) -> None:
+def test_no_tree_takes_room_for_labels_that_have_no_names(
+    warm: Sequence[str], tmp_path: Path
+) -> None:
     X, Y = np.eye(4), [["a"], ["b"], ["c"], ["a", "d"]]
     batch = PLTClassifier(n_trees=2).fit(X, Y)
     heir = OnlinePLTClassifier.from_batch(batch, n_trees=2).partial_fit(X, Y)
@@ -237,7 +240,7 @@ def test_no_tree_takes_room_for_labels_that_have_no_names(tmp_path: Path) -> Non
             except labelgrove.ModelFileError as error:
                 print(error)
     """
-    command = [sys.executable, "-c", dedent(program), *(str(tmp_path / name) for name in wrong)]
+    command = [*warm, "-c", dedent(program), *(str(tmp_path / name) for name in wrong)]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     assert len(told) == 3
     for line in told:

@@ -6,9 +6,8 @@ import errno
 import os
 import stat
 import subprocess
-import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -57,7 +56,7 @@ def test_a_failure_leaves_the_old_file_and_no_other(
     assert before is None or path.read_bytes() == before
 
 
-def test_a_kill_leaves_the_old_file(model: Path) -> None:
+def test_a_kill_leaves_the_old_file(model: Path, warm: Sequence[str]) -> None:
     before = model.read_bytes()
     program = """
         import os, sys
@@ -66,7 +65,7 @@ def test_a_kill_leaves_the_old_file(model: Path) -> None:
         os.replace = lambda *_: os._exit(9)
         write_model(sys.argv[1], {"algorithm": "new"}, {"a": np.zeros(1000)})
     """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program), model], check=False)
+    done = subprocess.run([*warm, "-c", textwrap.dedent(program), model], check=False)
     assert done.returncode == 9
     assert model.read_bytes() == before
     read_model(model)

@@ -680,12 +680,12 @@ def test_a_rebuild_imports_nothing_from_the_current_folder(
 
 
 @pytest.mark.slow  # a process that imports everything
-def test_a_rebuild_ends_with_the_service() -> None:
+def test_a_rebuild_ends_with_the_service(warm: Sequence[str]) -> None:
     run = (
         "import time, labelgrove.service._rebuild as r; r.end_with_service(); "
         "print(flush=True); time.sleep(60)"
     )
-    words = [sys.executable, "-c", run]
+    words = [*warm, "-c", run]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None and process.stdout is not None
         process.stdout.readline()

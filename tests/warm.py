@@ -1,9 +1,9 @@
-"""Command-line processes that start with scikit-learn in memory.
+"""Python processes that start with scikit-learn in memory.
 
 Importing scikit-learn takes two seconds of processor time, far more than everything else. One
-process that has imported it (`serve`) forks for every command. A test starts a small process
+process that has imported it (`serve`) forks for every program. A test starts a small process
 (`relay`) that passes its arguments, environment, directory, standard streams and signals to the
-fork and ends the same way. The fork imports the command line itself, like any other process.
+fork and ends the same way. The fork imports this package itself, like any other process.
 """
 
 from __future__ import annotations
@@ -87,6 +87,11 @@ if __name__ == "__main__":
     if len(sys.argv) > 2:
         relay(sys.argv[1], sys.argv[2:])
     serve(sys.argv[1])
-    import runpy
+    sys.path[0] = ""
+    _, how, program, *sys.argv[1:] = sys.argv
+    if how == "-c":
+        exec(compile(program, "<string>", "exec"), {"__name__": "__main__"})
+    else:
+        import runpy
 
-    runpy.run_module("labelgrove", run_name="__main__", alter_sys=True)
+        runpy.run_module(program, run_name="__main__", alter_sys=True)
