@@ -491,12 +491,12 @@ ABANDONED = {
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-def test_nothing_is_left_and_nothing_printed_at_exit(tmp_path: Path) -> None:
+def test_nothing_is_left_and_nothing_printed_at_exit(warm: Sequence[str], tmp_path: Path) -> None:
     """Beside threads that are abandoned, something is left, and a report of leaks would tell."""
     cases = [(name, True) for name in (*ENDS, "a daemon that sleeps")]
     cases += [(name, False) for name in ABANDONED]
     scripts = [(textwrap.dedent((ENDS | ABANDONED)[name]), report) for name, report in cases]
-    run = python(ENDINGS, json.dumps(scripts), str(tmp_path))
+    run = python(ENDINGS, json.dumps(scripts), str(tmp_path), by=warm)
     assert run.returncode == 0, run.stderr
     endings = dict(zip(cases, json.loads(run.stdout), strict=True))
     assert "leaked" in endings.pop(("a daemon that sleeps", True))[2]

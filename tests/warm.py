@@ -90,7 +90,7 @@ if __name__ == "__main__":
     sys.path[0] = ""
     _, how, program, *sys.argv[1:] = sys.argv
     if how == "-c":
-        exec(compile(program, "<string>", "exec"), {"__name__": "__main__"})
+        exec(compile(program, "<string>", "exec"))
     else:
         import runpy
 

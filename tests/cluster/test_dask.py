@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -24,37 +24,34 @@ from waiting import until
 
 pytest.importorskip("distributed", reason="there is no Dask here (the extra dask)")
 
+from cluster.dask_process import IMPORTED, run
+
 pytestmark = pytest.mark.slow  # processes that import everything
 
 
 class Cluster:
     """A scheduler and workers as users start them, each a process without a nanny.
 
-    The scheduler gives up on a task as soon as one worker has died with it.
+    The scheduler gives up on a task as soon as one worker has died with it. The processes are forks
+    of one that has imported what takes them seconds.
     """
 
     def __init__(self, folder: Path) -> None:
         self.file = folder / "scheduler.json"
         self.folder = folder
-        self.log = (folder / "log").open("wb")
-        self.processes: list[subprocess.Popen[bytes]] = []
+        self.context = multiprocessing.get_context("forkserver")
+        self.context.set_forkserver_preload(IMPORTED)
+        self.processes: list[BaseProcess] = []
         self.start("scheduler", "--port", "0", "--host", "127.0.0.1", "--no-show")
 
-    def start(self, *words: str) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", f"distributed.cli.dask_{words[0]}", *words[1:]]
-        common = ["--scheduler-file", str(self.file), "--no-dashboard"]
-        process = subprocess.Popen(
-            command + common,
-            cwd=self.folder,
-            env={**os.environ, "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0"},
-            stdout=self.log,
-            stderr=self.log,
-        )
+    def start(self, *words: str) -> None:
+        command = [*words, "--scheduler-file", str(self.file), "--no-dashboard"]
+        process = self.context.Process(target=run, args=(command, self.folder), daemon=True)
+        process.start()
         self.processes.append(process)
-        return process
 
-    def start_worker(self) -> subprocess.Popen[bytes]:
-        return self.start("worker", "--no-nanny", "--nthreads", "1")
+    def start_worker(self) -> None:
+        self.start("worker", "--no-nanny", "--nthreads", "1")
 
     def address(self) -> str:
         def found() -> Any:
@@ -66,8 +63,7 @@ class Cluster:
     def end(self) -> None:
         for process in self.processes[::-1]:
             process.kill()
-            process.wait()
-        self.log.close()
+            process.join()
 
 
 @pytest.fixture(scope="module")
