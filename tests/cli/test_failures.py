@@ -66,7 +66,7 @@ def test_ctrl_c_while_the_commands_are_built_ends_quietly(monkeypatch: pytest.Mo
     def interrupted(_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("typer.main.get_group", interrupted)
+    monkeypatch.setattr("typer.main.get_command", interrupted)
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 130
