@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from functools import cache
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,12 @@ each_for_sets = pytest.mark.parametrize(
     [clf for name, clf in CLASSIFIERS.items() if name != "lomtree"],
     ids=[name for name in CLASSIFIERS if name != "lomtree"],
 )
+
+
+def each_with_one_of(*names: list[Any]) -> pytest.MarkDecorator:
+    """Every classifier, and these names of classes in turn: all of them name classes alike."""
+    turns = zip(CLASSIFIERS.values(), cycle(names), strict=False)
+    return pytest.mark.parametrize(("clf", "names"), list(turns), ids=CLASSIFIERS.keys())
 
 
 def far_apart(names: list[Any], *, spread: float = 0.15, repeats: int = 30) -> tuple[Rows, Any]:
@@ -169,8 +176,7 @@ def require_same_figures(clf: Any, X: Any, y: Any, names: list[Any] | None = Non
 # --- scorers ----------------------------------------------------------------------------------
 
 
-@each
-@pytest.mark.parametrize("names", [NAMES, [30, 20, 10, -5]], ids=["words", "numbers"])
+@each_with_one_of(NAMES, [30, 20, 10, -5])
 def test_every_scorer_of_classes(clf: Any, names: list[Any]) -> None:
     X, y = far_apart(names, spread=0.6)
     found = require_same_figures(clone(clf).fit(X, y), X, y, names)
@@ -183,8 +189,7 @@ def test_every_scorer_of_classes(clf: Any, names: list[Any]) -> None:
         assert get_scorer(scoring)(ours, X, y) > RIGHT
 
 
-@each
-@pytest.mark.parametrize("names", [[1, 0], [1, -1]])
+@each_with_one_of([1, 0], [1, -1])
 def test_every_scorer_of_two_classes(clf: Any, names: list[Any]) -> None:
     X, y = far_apart(names, spread=0.6)
     found = require_same_figures(clone(clf).fit(X, y), X, y, names)

@@ -47,7 +47,7 @@ def assert_equal(fast: Piece, slow: Piece) -> None:
     )
 
 
-@settings(max_examples=500)
+@settings(max_examples=250)
 @given(
     st.lists(clean_rows, min_size=1, max_size=3) | st.lists(any_rows, min_size=1), DIALECTS, BOUNDS
 )

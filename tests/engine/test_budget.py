@@ -120,7 +120,9 @@ def test_what_is_worth_least_is_forgotten_and_nothing_else_changes(learner: str)
         if lost:
             times += 1
             assert max(lost) < min(kept)
-    assert times > 2
+        if times == 4:
+            return
+    pytest.fail("too little was forgotten")
 
 
 def test_a_budget_that_is_never_reached_changes_nothing() -> None:

@@ -66,7 +66,7 @@ def damages(draw: st.DrawFn) -> tuple[str, Callable[[Arrays], None]]:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.fuzz
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(changes=st.lists(damages(), min_size=1, max_size=3))
 def test_changed_arrays(
     kind: str,

@@ -176,7 +176,7 @@ def through_files(clf: Any, X: Any) -> Any:
 def test_calls(name: str) -> None:
     machine = type(f"Calls{name}", (Calls,), {"name": name})
     machine.TestCase.settings = settings(
-        max_examples=examples(15),
+        max_examples=examples(10),
         stateful_step_count=12,
         suppress_health_check=list(HealthCheck),
     )
