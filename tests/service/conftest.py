@@ -14,7 +14,7 @@ import uvicorn
 from playwright.sync_api import Browser
 from starlette.testclient import TestClient
 
-from labelgrove.service import Service, create_app
+from labelgrove.service import Service, _app, create_app
 from labelgrove.service._app import Protocol
 from reporting.browser import Screen
 from service.kit import SMALL
@@ -31,6 +31,15 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("labelgrove.service._follow._PAUSE", 0.01)
     monkeypatch.setattr("labelgrove.service._follow._PAUSE_AFTER_FAILURE", 0.01)
     monkeypatch.setattr("labelgrove.service._database._SYNCHRONOUS", "OFF")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def document_is_made_once() -> Iterator[None]:
+    """Describing all routes takes longer than most tests, which start a service each."""
+    made = _app.openapi(_app.ROUTES)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_app, "openapi", lambda _: made)
+        yield
 
 
 @pytest.fixture
