@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import coo_matrix, csc_array, csr_array, csr_matrix, issparse
+from sklearn.metrics import f1_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
@@ -363,6 +364,18 @@ def test_integer_labels_matrices_and_classes() -> None:
     assert found["psp@2"] > 0
     found = evaluate(clf, [{}, {}], np.array([2, 1]), ks=[1])
     assert found["accuracy"] == found["p@1"] == 1.0
+
+
+def test_classes_have_the_macro_f1_of_the_best_label_whatever_reaches_a_threshold() -> None:
+    X, y = np.eye(4)[[0, 1, 2, 3, 0]], [0, 1, 1, 2, 2]
+    clf = OnlinePLTClassifier().fit(X[:4], [[0], [1], [2], [3]])
+    best = clf.predict_topk(X, 1)[0].ravel().tolist()
+    found = evaluate(clf, X, [[label] for label in y], threshold=1.0, interval=0.9)
+    assert found["macro_f1"] == 0.0
+    true = f1_score(y, best, labels=[0, 1, 2], average="macro")
+    assert found["best_macro_f1"] == pytest.approx(true) and true > 0
+    assert found["best_macro_f1"].interval is not None
+    assert "best_macro_f1" not in evaluate(clf, X, [[0], [0, 1], [1], [2], [2]])
 
 
 def test_a_place_without_a_score_is_empty_even_where_minus_one_is_a_label() -> None:

@@ -75,7 +75,8 @@ def evaluate(
         - "p@k", "r@k", "ndcg@k" for every k, fractions in [0, 1], and "psp@k" and "psndcg@k"
           if the training labels are known;
         - if every row has exactly one label: "accuracy", "error", "error_margin" (of its 95 %
-          binomial interval), and "entropy_reduction" in bits, None if no prediction was right;
+          binomial interval), "entropy_reduction" in bits, None if no prediction was right, and
+          "best_macro_f1", the mean F1 of the labels in `Y` if the best label alone is predicted;
         - if the model predicts label sets or classes: "macro_f1", the mean F1 of the labels that
           occur in `Y`, "micro_f1" over all (row, label) pairs, "instance_f1", the mean over rows,
           and "labels_per_example", the mean number of predicted labels;

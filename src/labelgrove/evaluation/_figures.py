@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from labelgrove._errors import DataError
-from labelgrove.evaluation._observed import Observed
+from labelgrove.evaluation._observed import Observed, best_alone
 from labelgrove.metrics import (
     accuracy,
     binomial_margin,
@@ -111,7 +111,7 @@ def figures(
     names = [f"{metric}@{k}" for metric in RANKED for k in sorted(set(ks))]
     found: dict[str, Any] = {name: ranked[name] for name in names if name in ranked}
     if observed.has_classes:
-        found |= _of_classes(observed, interval)
+        found |= _of_classes(observed, zero_division, interval)
     if observed.sets is not None:
         found |= {
             name: estimate(finish, observed.n_rows, interval)
@@ -135,15 +135,17 @@ def f1_finishes(
     return {f"{average}_f1": parts[average][f"{average}_f1"] for average in AVERAGES}
 
 
-def _of_classes(observed: Observed, interval: Interval) -> dict[str, Any]:
+def _of_classes(observed: Observed, zero_division: float, interval: Interval) -> dict[str, Any]:
     right, best = observed.truth.indices.tolist(), observed.ranking[:, 0].tolist()
     share = accuracy(right, best, interval=interval)
     bits = entropy_reduction(right, best, interval=interval)
+    f1 = f1_finishes(observed, best_alone(observed.ranking, observed.truth.shape), zero_division)
     return {
         "accuracy": share,
         "error": 1.0 - share,
         "error_margin": binomial_margin(1.0 - share, observed.n_rows),
         "entropy_reduction": bits if math.isfinite(bits) else None,
+        "best_macro_f1": estimate(f1["macro_f1"], observed.n_rows, interval),
     }
 
 

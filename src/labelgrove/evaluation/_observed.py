@@ -277,11 +277,16 @@ def _sets(
 ) -> csr_array:
     """Return the predictions as 0/1; if parts are None, the best label of every row."""
     if parts[0] is None:
-        there = ranking[:, 0] != MISSING
-        return _ones(there.astype(np.int64), ranking[there, 0], shape)
+        return best_alone(ranking, shape)
     found = _spread(parts, of_class, shape)
     found.data = np.ones(found.nnz)
     return found
+
+
+def best_alone(ranking: IntArray, shape: tuple[int, int]) -> csr_array:
+    """Return the first label of every ranking as 0/1."""
+    there = ranking[:, 0] != MISSING
+    return _ones(there.astype(np.int64), ranking[there, 0], shape)
 
 
 def _spread(parts: list[Any], of_class: IntArray, shape: tuple[int, int]) -> csr_array:

@@ -92,7 +92,7 @@ def evaluate(
     labels. True labels that MODEL has never seen count in R@k, nDCG@k and PSP@k.
     Propensities derive from the label frequencies that MODEL has seen.
     If every example has exactly one label, also reports the error with its 95% binomial interval,
-    and the entropy reduction in bits.
+    the entropy reduction in bits, and the macro F1 of the best label alone.
     F1 is measured on the label sets that MODEL predicts with its own thresholds, or with
     --threshold: macro (the mean over the labels in DATA), micro and instance.
     """
@@ -204,15 +204,17 @@ def _findings(result: Mapping[str, Any]) -> list[tuple[str, str]]:
     if result["examples_without_labels"]:
         examples += f" ({result['examples_without_labels']:,} without labels)"
     pairs = [("examples", examples)]
+    in_test = _numbers.counted(result["labels_in_test"], "label")
     if "error" in result:
         margin = _numbers.percent(result["error_margin"])
         bits = result["entropy_reduction"]
         baseline = "always predicting the most frequent class"
         gained = "" if bits is None else f"; {bits:.2f} bits better than {baseline}"
         pairs.append(("error", f"{_numbers.percent(result['error'])} ± {margin}{gained}"))
+        macro = _numbers.percent(result["best_macro_f1"])
+        pairs.append(("F1 of best label", f"macro {macro} (over {in_test} in DATA)"))
     if "macro_f1" in result:
         macro, micro, instance = (_numbers.percent(result[f"{name}_f1"]) for name in AVERAGES)
-        in_test = _numbers.counted(result["labels_in_test"], "label")
         sets = f"{result['labels_per_example']:.2f} labels per example"
         parts = f"macro {macro} (over {in_test} in DATA), micro {micro}, instance {instance}"
         pairs.append(("F1 of label sets", f"{parts}; {sets}"))
