@@ -333,6 +333,26 @@ def test_auto_trains_what_is_best_on_a_sample(run: Any, texts: Path, tmp_path: P
     assert "standard input can be read only once" in piped.stderr
 
 
+def test_auto_lets_parts_of_words_count_where_words_say_little(run: Any, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    ends = ["ka", "lo", "mi", "zu"]
+    lines = [
+        {"text": "".join(rng.choice([*"bdfgprst"], 6)) + ends[i % 4], "labels": [ends[i % 4]]}
+        for i in range(400)
+    ]
+    data = tmp_path / "words.jsonl"
+    data.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    words = ("train", "--algorithm", "auto", data, "-o", tmp_path / "a.lg")
+    told = run(*words).stderr.splitlines()
+    assert " text.preset=words+subwords" in told[1] and "(" in told[1]
+    assert "--set text.preset=words+subwords" in told[-1]
+    chosen = told[-1].removeprefix("chosen: ").split()
+    run("train", *chosen, data, "-o", tmp_path / "b.lg")
+    assert (tmp_path / "a.lg").read_bytes() == (tmp_path / "b.lg").read_bytes()
+    told = run(*words, "--set", "text.preset=words").stderr.splitlines()
+    assert len(told) == 2 and "text." not in told[-1]  # no race of what was already said
+
+
 def test_what_a_race_chooses_fits_the_other_options(
     run: Any, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

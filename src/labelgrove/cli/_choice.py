@@ -1,4 +1,4 @@
-"""``--algorithm auto``: race all algorithms on a sample of the data."""
+"""``--algorithm auto``: race all algorithms, and ways to read texts, on a sample of the data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from labelgrove.cli.streams._console import say
 from labelgrove.cli.streams._source import Source, joined, rows
 from labelgrove.data import Examples
 from labelgrove.evaluation import race
-from labelgrove.evaluation._race import Round
+from labelgrove.evaluation._race import CLEARLY, Round, Standing
 from labelgrove.models import LOMTreeClassifier
 
 #: Value of ``--algorithm`` that lets a race choose.
@@ -28,6 +28,9 @@ _SETTINGS: dict[str, dict[str, Any]] = {
     "fastxml": {"n_estimators": 10},
 }
 
+#: Ways to let parts of words count, instead of the words' beginnings.
+_PARTS = (["text.preset=words+subwords"], ["text.preset=words+subwords", "text.subwords=1,4"])
+
 
 def candidates(labels: Sequence[Collection[Any]]) -> dict[str, tuple[Any, dict[str, Any]]]:
     """Map each algorithm that can learn these labels to its estimator and parameters."""
@@ -40,33 +43,49 @@ def candidates(labels: Sequence[Collection[Any]]) -> dict[str, tuple[Any, dict[s
 
 
 def chosen_algorithm(
-    source: Source, make: Callable[[str, list[str]], Model], size: int, seed: int
+    source: Source,
+    make: Callable[[str, list[str]], Model],
+    given: list[str],
+    size: int,
+    seed: int,
 ) -> tuple[str, list[str]]:
     """Race all algorithms, and report standings and winner on standard error.
 
     ``make(algorithm, assignments)`` creates a model; ``size`` examples are drawn for the race.
-    Returns the winning algorithm and the ``--set`` options it ran with.
+    Returns the winning algorithm and the ``--set`` options it ran with, the ``given`` ones first.
+    If texts are to be learnt, and no option says how, parts of their words are tried, too.
     """
     source.refuse_pipe("--algorithm auto")
     sample = _sample(source, size, seed)
     settings = {
-        name: [f"{key}={value}" for key, value in parameters.items()]
+        name: [*given, *(f"{key}={value}" for key, value in parameters.items())]
         for name, (_, parameters) in candidates(sample.labels).items()
     }
     models = {}
-    for name, given in settings.items():
+    for name, chosen in settings.items():
         try:
-            models[name] = make(name, given)
+            models[name] = make(name, chosen)
         except ParameterError as error:  # of an option that all algorithms get
             raise ParameterError(f"--algorithm auto, {name}: {error}") from None
     X = inputs_of(next(iter(models.values())), sample, source.path)
-    rounds = race(models, X, sample.labels, n_examples=size, random_state=seed)
-    for one in rounds:
-        say(_standings(one))
-    best = rounds[-1].standings[0].name
-    options = "".join(f" --set {given}" for given in settings[best])
+
+    def run(models: dict[str, Model]) -> tuple[Standing, ...]:
+        rounds = race(models, X, sample.labels, n_examples=size, random_state=seed)
+        for one in rounds:
+            say(_standings(one))
+        return rounds[-1].standings
+
+    best = run(models)[0].name
+    chosen = settings[best]
+    if source.is_text and not any(one.startswith("text.") for one in given):
+        parts = {" ".join([best, *more]): [*chosen, *more] for more in ([], *_PARTS)}
+        standings = run({name: make(best, tried) for name, tried in parts.items()})
+        # They take several times the time and memory, so they have to be clearly better.
+        if not any(one.name == best and one.behind <= CLEARLY * one.error for one in standings):
+            chosen = parts[standings[0].name]
+    options = "".join(f" --set {one}" for one in chosen[len(given) :])
     say(f"chosen: --algorithm {best}{options}")
-    return best, settings[best]
+    return best, chosen
 
 
 def _sample(source: Source, size: int, seed: int) -> Examples:

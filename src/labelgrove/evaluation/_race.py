@@ -20,7 +20,7 @@ from labelgrove.metrics._score import FloatArray
 _FOLDS = 3
 _PLACES = 5
 _FIRST = 1000
-_CLEARLY = 3.0
+CLEARLY = 3.0
 """Number of standard errors behind the best at which a model may drop out."""
 
 
@@ -159,6 +159,6 @@ def _standings(
     for name, own in gains.items():
         less = best - own
         behind, error = float(less.mean()), float(less.std(ddof=1) / np.sqrt(len(less)))
-        goes_on = behind <= _CLEARLY * error or behind <= before[name] / 2
+        goes_on = behind <= CLEARLY * error or behind <= before[name] / 2
         found.append(Standing(name, float(own.mean()), behind, error, goes_on))
     return tuple(sorted(found, key=lambda one: one.behind))

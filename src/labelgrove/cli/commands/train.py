@@ -174,10 +174,7 @@ def train(
                     "--algorithm auto: expected neither --passes nor --trees, which only some of "
                     "the algorithms have"
                 )
-            algorithm, more = chosen_algorithm(
-                source, lambda name, tried: make(name, [*given, *tried]), trial, seed
-            )
-            given = [*given, *more]
+            algorithm, given = chosen_algorithm(source, make, given, trial, seed)
         model = make(algorithm, given)
         if named and checkpoint not in (_options.CHECKPOINT, 0) and not learns_one_by_one(model):
             raise ParameterError(
