@@ -52,11 +52,13 @@ void* allocate(std::size_t bytes, std::size_t alignment) {
 }  // namespace labelgrove::testing
 
 // Not inlined: compilers would warn of memory that is allocated by `new` and freed by `free`.
-void* operator new(std::size_t bytes) { return labelgrove::testing::allocate(bytes, alignof(std::max_align_t)); }
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+  return labelgrove::testing::allocate(bytes, alignof(std::max_align_t));
+}
+[[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return labelgrove::testing::allocate(bytes, static_cast<std::size_t>(alignment));
 }
-void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+[[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   try {
     return ::operator new(bytes);
   } catch (const std::bad_alloc&) {
