@@ -113,7 +113,7 @@ auto MemoryTree::regressors() {
 }
 
 std::size_t MemoryTree::capacity() const {
-  return std::size_t{options_.leaf_multiplier} * std::bit_width(nodes_.size());
+  return std::size_t{options_.leaf_multiplier} * static_cast<std::size_t>(std::bit_width(nodes_.size()));
 }
 
 double MemoryTree::goes_right(NodeId v, float margin) const {

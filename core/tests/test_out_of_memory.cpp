@@ -159,7 +159,7 @@ std::unique_ptr<OnlineGrove> grown(const OnlineGroveOptions& options) {
 TEST("out of memory: online trees learn, and remove labels") {
   for (const unsigned threads : {1U, 2U}) {
     for (const std::uint32_t trees : {1U, 2U}) {
-      for (const std::uint64_t max_bytes : {0, 30'000}) {
+      for (const std::uint64_t max_bytes : {0U, 30'000U}) {
         OnlineGroveOptions options = grove_options(trees, max_bytes > 0);
         options.max_bytes = trees * max_bytes;
         const auto make = [&] { return grown(options); };
@@ -261,7 +261,7 @@ TEST("out of memory: trees that route examples") {
     const MemoryArchive all = saved(*make());
     check_result(name + " load", 1, [&] { return Tree(options, all, false).examples_seen(); });
   };
-  for (const std::uint64_t max_bytes : {0, 9000}) {
+  for (const std::uint64_t max_bytes : {0U, 9000U}) {
     LomTreeOptions lom;
     lom.learner.loss = Loss::squared;
     lom.max_nodes = 20;
@@ -335,7 +335,7 @@ TEST("out of memory: texts are counted, or they are not") {
 }
 
 TEST("out of memory: sums of labels stay consistent") {
-  for (const std::uint64_t max_bytes : {0, 1000}) {
+  for (const std::uint64_t max_bytes : {0U, 1000U}) {
     const auto add = [](LabelSums& sums, std::size_t i) { sums.add(stream().x[i].view(), stream().labels[i], 1.0F); };
     at_every_allocation(1, [&](const std::string& n, auto&& try_to) {
       LabelSums sums(4, max_bytes);

@@ -669,8 +669,8 @@ TEST("sibling block: weights read in place predict the same") {
           CHECK_NEAR(double{owned[c]}, 1.0 / (1.0 + std::exp(-margin)), 1e-5);
           double sum = double{linear.weights[c]};
           for (std::size_t f = 0; f < linear.features.size(); ++f) {
-            const auto at = std::ranges::find(x.ids, linear.features[f]) - x.ids.begin();
-            if (at < std::ssize(x.ids)) sum += double{linear.weights[(f + 1) * children + c]} * double{x.values[at]};
+            const auto at = static_cast<std::size_t>(std::ranges::find(x.ids, linear.features[f]) - x.ids.begin());
+            if (at < x.ids.size()) sum += double{linear.weights[(f + 1) * children + c]} * double{x.values[at]};
           }
           CHECK_NEAR(double{linear.scale} * sum, margin, 1e-4);
         }

@@ -167,7 +167,7 @@ TEST("text: the rows of all texts are those of counting, adding and weighting th
 
 TEST("text: many texts are counted as they are one by one") {
   std::vector<std::string> texts;
-  for (int i = 0; i < 5000; ++i) texts.push_back("text " + std::to_string(i) + std::string(i % 70, 'x'));
+  for (std::size_t i = 0; i < 5000; ++i) texts.push_back("text " + std::to_string(i) + std::string(i % 70, 'x'));
   const std::vector<std::string_view> views(texts.begin(), texts.end());
   const TextFeatures features(words_and_pieces());
   SparseRows expected;

@@ -125,7 +125,8 @@ class LeafSearch {
   std::span<const Reached> find(const Features& x, Workspace& work) {
     stats_ = SearchStats();
     reached_.clear();
-    const std::size_t most = leaves_ > 1 ? leaves_ * kBreadth * std::bit_width(tree_.nodes().size()) : 1;
+    const auto logarithm = static_cast<std::size_t>(std::bit_width(tree_.nodes().size()));
+    const std::size_t most = leaves_ > 1 ? leaves_ * kBreadth * logarithm : 1;
     queue_.assign(1, {1.0, Tree::kRoot, 0});
     while (!queue_.empty() && !hopeless(queue_.front()) && (reached_.empty() || stats_.classifiers < most)) {
       std::ranges::pop_heap(queue_, less_probable);
