@@ -1,3 +1,4 @@
+#include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
