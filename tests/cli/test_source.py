@@ -176,7 +176,7 @@ def test_a_pipe_is_read_only_once(tmp_path: Path) -> None:
         with pytest.raises(ParameterError, match=f"--passes 2: {pipe}, a pipe, can be read only"):
             source.check_passes(2)
         with pytest.raises(ParameterError, match=f"--algorithm auto: {pipe}, a pipe, can be"):
-            chosen_algorithm(source, lambda *_: None, 10, 0)
+            chosen_algorithm(source, lambda *_: None, [], 10, 0)
         assert sum(chunk.n_rows for chunk in source.chunks()) == 2
     writer.join()
 

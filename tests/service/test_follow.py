@@ -164,8 +164,8 @@ def test_no_connection_is_kept_for_a_project_that_the_leader_removed(
     until(lambda: {"demo", "another"} <= follower._compared.keys())
     client = follower._clients["another"]
     service.delete("another")
-    until(lambda: "another" not in follower._clients)
-    assert client._http.is_closed and "another" not in follower._compared
+    until(lambda: "another" not in follower._compared)  # the last trace of it
+    assert client._http.is_closed and "another" not in follower._clients
     until(lambda: follower.failure == "")
     replica.close()
 
