@@ -19,19 +19,11 @@ T = TypeVar("T")
 
 
 class Interrupts:
-    """Whether Ctrl-C is deferred, and whether it has been pressed since.
+    """Whether Ctrl-C is deferred, and whether it has been pressed since."""
 
-    Attributes
-    ----------
-    held : bool
-        False if Ctrl-C cannot be deferred: outside the main thread, if it is ignored, or within a
-        block that already defers it.
-    pending : bool
-        True once it has been pressed. A block that handles it itself sets this to False.
-    """
-
+    # False outside the main thread, if Ctrl-C is ignored, or within a block that already defers it.
     held = False
-    pending = False
+    pending = False  # a block that handles it itself sets this to False again
 
     def note(self, _number: int, _frame: FrameType | None) -> None:
         """Handle the signal."""

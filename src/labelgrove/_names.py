@@ -208,22 +208,11 @@ def type_name(value: Any) -> str:
 
 
 class SortedNames(NamedTuple):
-    """The labels in use among all ids below ``known``, sorted by name.
+    """The labels in use among all ids below ``known``, sorted by name."""
 
-    Attributes
-    ----------
-    names : ndarray of object (str) or int64
-        In ascending order.
-    ids : ndarray of int32
-        The ids of these names.
-    places : ndarray of int32, shape (known,)
-        The position of each id's name, `UNKNOWN` if the label is retired.
-    known : int
-    """
-
-    names: Names
-    ids: Ids
-    places: Ids
+    names: Names  # ascending
+    ids: Ids  # of these names
+    places: Ids  # by id, the position of its name; `UNKNOWN` if the label is retired
     known: int
 
     def extended(self, names: Names, active: npt.NDArray[np.bool_]) -> SortedNames:

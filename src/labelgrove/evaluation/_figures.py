@@ -30,21 +30,11 @@ RANKED = ("p", "r", "ndcg", "psp", "psndcg")
 
 @dataclass(frozen=True)
 class Training:
-    """The label counts of the training set, from which propensities are computed.
+    """The label counts of the training set, from which propensities are computed."""
 
-    Attributes
-    ----------
-    counts : mapping of label to int
-        Number of training examples with each label; 0 for labels not listed.
-    examples : int
-        Number of training examples.
-    A, B : float
-        Parameters of the model of Jain et al. (2016).
-    """
-
-    counts: Mapping[Any, int]
+    counts: Mapping[Any, int]  # 0 for labels not listed
     examples: int
-    A: float = 0.55
+    A: float = 0.55  # parameters of the model of Jain et al. (2016)
     B: float = 1.5
 
     @classmethod

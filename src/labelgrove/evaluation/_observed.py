@@ -30,41 +30,22 @@ class Predictor(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Observed:
-    """The predictions of a model on n examples, and the true labels.
+    """The predictions of a model on n examples, and the true labels; matrices are (n, L).
 
-    Attributes
-    ----------
-    labels : tuple
-        The labels of the L columns: first the given ones and those known to the model, then the
-        others in order of appearance.
-    known : bool array (L,)
-        Labels that the model can predict.
-    truth : csr_array (n, L)
-        True labels, 0/1.
-    ranking : int64 array (n, k)
-        The columns of the best labels, -1 in missing places.
-    sets : csr_array (n, L) or None
-        Predicted labels, 0/1.
-    estimates : csr_array (n, L) or None
-        Probabilities down to the requested minimum.
-    classifiers, depth : float64 array (n,) or None
-        Number of classifiers evaluated by the search for each ranking, and its depth, if the model
-        reports them.
-    seconds : float
-        Time taken by the rankings.
-    excluded : csr_array (n, L) or None
-        1 if a label counts neither as true nor as predicted; the other matrices omit such labels.
+    Columns are labels: first the given ones and those known to the model, then the others in order
+    of appearance.
     """
 
     labels: tuple[Hashable, ...]
-    known: npt.NDArray[np.bool_]
-    truth: csr_array
-    ranking: IntArray
-    sets: csr_array | None
-    estimates: csr_array | None
-    classifiers: FloatArray | None
-    depth: FloatArray | None
-    seconds: float
+    known: npt.NDArray[np.bool_]  # those that the model can predict
+    truth: csr_array  # 0/1
+    ranking: IntArray  # (n, k): the columns of the best labels, -1 in missing places
+    sets: csr_array | None  # predicted labels, 0/1
+    estimates: csr_array | None  # probabilities down to the requested minimum
+    classifiers: FloatArray | None  # evaluated by the search for each ranking, if reported
+    depth: FloatArray | None  # of these searches
+    seconds: float  # taken by the rankings
+    # 1 if a label counts neither as true nor as predicted; the other matrices omit such labels.
     excluded: csr_array | None
 
     @property

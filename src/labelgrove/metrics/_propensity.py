@@ -84,20 +84,11 @@ def inverse_propensity(
 
 @dataclass(frozen=True)
 class Gains:
-    """Weights of the hits, place by place.
-
-    Attributes
-    ----------
-    hits : RankedHits
-    found : float64 array (n, k)
-        Weight of the label in each place if it is relevant, else 0.
-    best : float64 array (n, k)
-        The same for the best ranking: a row's relevant labels by decreasing weight.
-    """
+    """Weights of the hits, place by place."""
 
     hits: RankedHits
-    found: FloatArray
-    best: FloatArray
+    found: FloatArray  # (n, k): weight of the label in each place if it is relevant, else 0
+    best: FloatArray  # the same for a row's relevant labels by decreasing weight
 
 
 def weigh(hits: RankedHits, inverse_propensities: npt.ArrayLike) -> Gains:

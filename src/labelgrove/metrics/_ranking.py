@@ -34,21 +34,11 @@ from labelgrove.metrics._score import (
 
 @dataclass(frozen=True)
 class RankedHits:
-    """Rankings and the true labels.
+    """Rankings and the true labels."""
 
-    Attributes
-    ----------
-    truth : csr_array (n, L)
-        Relevant labels: ones, sorted columns.
-    ids : int64 array (n, k)
-        Ranked label ids, -1 where missing.
-    hit : bool array (n, k)
-        Whether the label in that place is relevant.
-    """
-
-    truth: csr_array
-    ids: IntArray
-    hit: npt.NDArray[np.bool_]
+    truth: csr_array  # (n, L): ones, sorted columns
+    ids: IntArray  # (n, k): ranked label ids, -1 where missing
+    hit: npt.NDArray[np.bool_]  # (n, k): whether the label in that place is relevant
 
     @property
     def n_rows(self) -> int:

@@ -45,18 +45,12 @@ class Counts:
 
 @dataclass(frozen=True)
 class Overlap:
-    """True sets, predicted sets and their intersection, each a 0/1 CSR of shape (n, L).
-
-    Attributes
-    ----------
-    columns : int64 array or None
-        The columns that count; None for all. The matrices hold no others.
-    """
+    """True sets, predicted sets and their intersection, each a 0/1 CSR of shape (n, L)."""
 
     truth: csr_array
     predicted: csr_array
     common: csr_array
-    columns: IntArray | None
+    columns: IntArray | None  # those that count, None for all; the matrices hold no others
 
     @property
     def n_rows(self) -> int:

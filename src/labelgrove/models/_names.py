@@ -27,23 +27,12 @@ _WEIGHT = 1.0
 
 @dataclass(frozen=True, eq=False)
 class WithNames:
-    """Texts and labels, including the examples made from names.
-
-    Attributes
-    ----------
-    texts : list of str
-    labels : list
-        In the form that the classifier accepts.
-    weights : float array or None
-        None if the caller gave none.
-    own : bool array
-        True for the caller's texts, False for names.
-    """
+    """Texts and labels, including the examples made from names."""
 
     texts: list[str]
-    labels: list[Any]
-    weights: npt.NDArray[np.floating[Any]] | None
-    own: npt.NDArray[np.bool_]
+    labels: list[Any]  # in the form that the classifier accepts
+    weights: npt.NDArray[np.floating[Any]] | None  # None if the caller gave none
+    own: npt.NDArray[np.bool_]  # True for the caller's texts, False for names
 
     def announced(self, classes: Iterable[Any], known: Iterable[Any]) -> list[Any]:
         """Add to the announced classes the known labels, and those that names introduce."""

@@ -39,21 +39,11 @@ Prepare = Callable[[Rows, int, int, int], Rows]
 
 @dataclass
 class Watch:
-    """Rows of a call that are predicted just before they are learnt.
+    """Rows of a call that are predicted just before they are learnt."""
 
-    Attributes
-    ----------
-    rows : ndarray of uint64
-        The rows, ascending.
-    k : int
-        Number of labels to predict.
-    found : list of list
-        The k best labels of each row learnt so far, best first.
-    """
-
-    rows: npt.NDArray[np.uint64]
-    k: int
-    found: list[list[Any]] = field(default_factory=list)
+    rows: npt.NDArray[np.uint64]  # ascending
+    k: int  # number of labels to predict
+    found: list[list[Any]] = field(default_factory=list)  # of each row learnt so far, best first
 
 
 OnlineStart = Start[Callable[[Examples | None], OnlineEngine]]
@@ -223,21 +213,11 @@ class OnlineClassifier(LabelClassifier):
 
 @dataclass
 class Pace:
-    """Length of the runs into which a call's examples are divided.
-
-    Attributes
-    ----------
-    most_rows : int
-        Largest number of rows in a run.
-    nonzeros : float
-        Largest number of non-zeros in a run, unless a single row has more.
-    seconds : float
-        Target duration of a run; ``nonzeros`` is adjusted to it.
-    """
+    """Length of the runs into which a call's examples are divided."""
 
     most_rows: int
-    nonzeros: float
-    seconds: float = math.inf
+    nonzeros: float  # the most in a run, unless a single row has more
+    seconds: float = math.inf  # target duration of a run, to which `nonzeros` is adjusted
 
     @classmethod
     def of_runs(cls, threads: int) -> Self:

@@ -22,26 +22,15 @@ if TYPE_CHECKING:
 class Losses:
     """The missed labels of all examples, one entry per miss of a label that the model knows.
 
-    Attributes
-    ----------
-    labels : int64 array
-        The missed label.
-    nodes : int64 array
-        The node where it was lost: the first on its path whose probability is below the label's
-        threshold, or for classes below the probability of the best class.
-    depths : int64 array
-        Depth of that node; the root has depth 0.
-    at_leaf : bool array
-        Whether that node is the label's leaf.
-    unknown : int
-        Number of further misses, of labels that the model has never seen.
+    A label was lost at the first node on its path whose probability is below the label's threshold,
+    or for classes below the probability of the best class.
     """
 
     labels: IntArray
-    nodes: IntArray
-    depths: IntArray
-    at_leaf: Any
-    unknown: int
+    nodes: IntArray  # where they were lost
+    depths: IntArray  # of these nodes; the root has depth 0
+    at_leaf: Any  # whether the node is the label's leaf
+    unknown: int  # further misses, of labels that the model has never seen
 
     def by_node(self, n_nodes: int) -> IntArray:
         """Count the misses lost at each node."""

@@ -41,45 +41,24 @@ _TIMED = 400  # rows predicted one at a time to measure latency
 
 @dataclass(frozen=True)
 class Measured:
-    """A model's predictions and metrics, and further measurements for the report.
+    """A model's predictions and metrics, and further measurements; matrices are (n, L).
 
-    Attributes
-    ----------
-    observed : Observed
-    figures : dict
-        The result of `labelgrove.evaluation.evaluate`, and "ece", the calibration error.
-    answer, estimates : csr_array (n, L)
-        The labels that the model predicts, and its probabilities of at least `LEAST`.
-    best : csr_array (n, L)
-        The estimates that are among the `CALIBRATED` best of their row.
-    ranking : int64 array (n, 10)
-        The columns of the best labels, -1 in missing places.
-    rule : {"class", "threshold", "thresholds"}
-        How the model predicts: the best class, all labels that reach its one threshold, or all
-        that reach their own.
-    thresholds : float64 array (L,)
-        The threshold of each label; NaN if the model predicts classes, or does not know the label.
-    counts : int64 array (L,)
-        The number of training examples of each label.
-    examples_seen : int
-    weights : float64 array (L,) or None
-        Inverse propensities.
-    latencies : float64 array
-        Seconds per prediction of a single row.
+    The rule by which it predicts is "class", the best one; "threshold", all labels that reach its
+    one threshold; or "thresholds", all that reach their own.
     """
 
     observed: Observed
-    figures: dict[str, Any]
-    answer: csr_array
-    estimates: csr_array
-    best: csr_array
-    ranking: IntArray
+    figures: dict[str, Any]  # those of `evaluate`, and "ece", the calibration error
+    answer: csr_array  # the labels that the model predicts, 0/1
+    estimates: csr_array  # its probabilities of at least `LEAST`
+    best: csr_array  # those among the `CALIBRATED` best of their row
+    ranking: IntArray  # (n, 10): the columns of the best labels, -1 in missing places
     rule: str
-    thresholds: FloatArray
-    counts: IntArray
+    thresholds: FloatArray  # NaN if the model predicts classes, or does not know the label
+    counts: IntArray  # training examples of each label
     examples_seen: int
-    weights: FloatArray | None
-    latencies: FloatArray
+    weights: FloatArray | None  # inverse propensities
+    latencies: FloatArray  # seconds per prediction of a single row
 
     @property
     def truth(self) -> csr_array:

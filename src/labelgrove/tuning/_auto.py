@@ -149,14 +149,7 @@ def tune_auto(
 
 @dataclass(frozen=True)
 class Goal:
-    """The F-measure to maximise, and the constraint that takes precedence, if any.
-
-    Attributes
-    ----------
-    average : {"macro", "micro", "instance"}
-    labels_per_row, least_recall : float or None
-        As for `tune_auto`.
-    """
+    """The F-measure to maximise, and the constraint that takes precedence, if any."""
 
     average: Average
     labels_per_row: float | None

@@ -27,35 +27,24 @@ _FEWEST_POSITIVES = 20
 class Setting(NamedTuple):
     """Rule that turns counts into thresholds.
 
-    Attributes
-    ----------
-    strength : float
-        Number of positives at which a label's own counts weigh as much as the borrowed ones.
-    weight : float or None
-        Maximise macro F + weight · micro F.
-    price : float or None
-        If there is no weight: maximise hits - price · predictions, so that a prediction just at
-        the threshold is right with this probability.
+    It maximises macro F + weight · micro F or, without a weight, hits - price · predictions, so
+    that a prediction just at the threshold is right with the probability ``price``.
     """
 
-    strength: float
+    strength: float  # positives at which a label's own counts weigh as much as the borrowed ones
     weight: float | None
     price: float | None
 
 
 @dataclass(frozen=True)
 class Bands:
-    """Labels in bands of frequency, each spanning a factor of four.
+    """Labels in bands of frequency, each spanning a factor of four, the rarest in the first.
 
-    Attributes
-    ----------
-    of_label : ndarray of int64, shape (m,)
-        The band of every label, rarest first; neighbouring bands with few positives are merged.
-    frequencies : ndarray of float64, shape (m,)
+    Neighbouring bands with few positives are merged.
     """
 
     of_label: IntArray
-    frequencies: FloatArray
+    frequencies: FloatArray  # by label
 
     @classmethod
     def of(cls, frequencies: npt.ArrayLike | None, positives: IntArray) -> Bands:
@@ -82,21 +71,12 @@ class Bands:
 
 
 class Counts(NamedTuple):
-    """Counts for some labels at rising candidate thresholds.
+    """Numbers of rows for b labels at k rising candidate thresholds."""
 
-    Attributes
-    ----------
-    labels : slice
-        Selects from the labels that are true, or reach a candidate, in any row.
-    hits, predicted : ndarray of float64, shape (b, k)
-        Number of rows where a label reaches a candidate and is true, or reaches it at all.
-    positives : ndarray of float64, shape (b,)
-    """
-
-    labels: slice
-    hits: FloatArray
-    predicted: FloatArray
-    positives: FloatArray
+    labels: slice  # selects from the labels that are true, or reach a candidate, in any row
+    hits: FloatArray  # (b, k): rows where a label reaches a candidate and is true
+    predicted: FloatArray  # (b, k): rows where it reaches the candidate
+    positives: FloatArray  # (b,)
 
 
 class Curves:
@@ -105,23 +85,8 @@ class Curves:
     The F-measure curve of a label with p positives is mixed with the mean curve of its band, p
     parts of the former to `Setting.strength` parts of the latter (empirical Bayes). Its hits and
     predictions are mixed likewise. Only the bands' curves are kept; labels are counted again when
-    needed, a few at a time.
-
-    Parameters
-    ----------
-    labels : ndarray of int64, shape (a,)
-        Labels that are true, or reach a candidate, in any row.
-    counts : callable
-        Yields the counts of all these labels, some at a time and in order.
-    n_candidates : int
-    bands : Bands
-    zero_division : {0, 1}
-        F-measure of a label that is never true and never predicted.
-
-    Attributes
-    ----------
-    band : ndarray of int64, shape (m,)
-        The band of every label.
+    needed, a few at a time: ``counts()`` yields the counts of the given labels, those that are true
+    or reach a candidate in any row, in order. ``band`` is the band of every label.
     """
 
     def __init__(

@@ -17,20 +17,11 @@ _FEW_LABELS = 32
 
 @dataclass(frozen=True)
 class Rule:
-    """Rule that computes a threshold from counts.
+    """Rule that computes a threshold from counts; arrays have shape (1,) or (m,)."""
 
-    Attributes
-    ----------
-    a, b : ndarray of float64, shape (1,) or (m,)
-        Initial values of the paper's a_j and b_j.
-    lower : ndarray of float64, shape (1,) or (m,), or None
-        Exclusive lower bound on thresholds; None for nu_j of the rows so far.
-    upper : float
-    """
-
-    a: FloatArray
-    b: FloatArray
-    lower: FloatArray | None
+    a: FloatArray  # the paper's a_j at the start
+    b: FloatArray  # and its b_j
+    lower: FloatArray | None  # exclusive; None for nu_j of the rows so far
     upper: float
 
     def of(self, labels: Any) -> Rule:
@@ -45,16 +36,9 @@ class Rule:
     def thresholds(
         self, hits: Any, positives: Any, predicted: Any, rows: Any, ahead: int = 0
     ) -> FloatArray:
-        """Return tau_j = a_j / b_j (Equation 8), within the bounds.
+        """Return tau_j = a_j / b_j (Equation 8), within the bounds, after so many rows.
 
-        Parameters
-        ----------
-        hits, positives, predicted : ndarray of int64, shape (m,)
-            Number of rows where the label was true and predicted, true, and predicted.
-        rows : int or ndarray of int64, shape (m,)
-            Number of rows seen.
-        ahead : int
-            Return the smallest possible threshold after that many more rows.
+        With ``ahead``, return the smallest possible threshold after that many more rows.
         """
         tau = (self.a + hits) / (self.b + (positives + predicted + ahead))
         if self.lower is not None:

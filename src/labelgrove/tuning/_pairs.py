@@ -32,24 +32,13 @@ _ROUNDING = 1e-6  # float32 arithmetic may exceed 1 by this much
 
 @dataclass(frozen=True)
 class Pairs:
-    """Pairs of some rows, in row order; all other pairs are neither true nor have a score.
-
-    Attributes
-    ----------
-    first_row, n_rows : int
-        The range of rows covered; some may have no pairs.
-    row, label : ndarray of int64, shape (p,)
-        Rows are numbered from the start of the matrix.
-    score : ndarray of floats, shape (p,)
-        0 if a true label has no score.
-    truth : ndarray of bool, shape (p,)
-    """
+    """Pairs of a range of rows, in row order; all other pairs are neither true nor have a score."""
 
     first_row: int
-    n_rows: int
-    row: IntArray
+    n_rows: int  # some may have no pairs
+    row: IntArray  # numbered from the start of the matrix
     label: IntArray
-    score: npt.NDArray[Any]
+    score: npt.NDArray[Any]  # 0 if a true label has no score
     truth: BoolArray
 
 

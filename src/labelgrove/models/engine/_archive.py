@@ -36,6 +36,8 @@ from labelgrove.text._front_ends import front_end_from_state
 from labelgrove.vocabulary import Vocabulary
 
 LoadEngine = Callable[[dict[str, Any], Arrays, bool, Callable[[], None] | None, bool], Engine]
+"""Makes an engine from (options, arrays, for_prediction, let_go, check_only); see the binding."""
+
 State = tuple[dict[str, Any], Arrays]
 
 _FEATURE_PREFIX = "feature."
@@ -48,48 +50,23 @@ _OF_THE_MACHINE = ("n_jobs",)
 
 @dataclass(frozen=True)
 class Format:
-    """The format of an estimator's saved models.
-
-    Attributes
-    ----------
-    options : type of Options
-    load : callable
-        Makes the engine from (options, arrays, for_prediction, let_go, check_only); see the
-        binding.
-    load_compact : callable or None
-        The same for compact models, if the estimator has them.
-    """
+    """The format of an estimator's saved models."""
 
     options: type[Options]
     load: LoadEngine
-    load_compact: LoadEngine | None = None
+    load_compact: LoadEngine | None = None  # if the estimator has compact models
 
 
 @dataclass(frozen=True)
 class About:
-    """Contents of a model file apart from the learnt state.
-
-    Attributes
-    ----------
-    algorithm : str
-    parameters : dict
-        All parameters of the estimator.
-    front_end : State or None
-        The header's entry and the arrays of the text front end.
-    vocabulary : Vocabulary or None
-        Names of the labels.
-    names : str or None
-        The parameter ``names`` of `TextClassifier`.
-    columns : Columns or None
-        The columns of a table that the model learnt from.
-    """
+    """Contents of a model file apart from the learnt state."""
 
     algorithm: str
-    parameters: dict[str, Any]
-    front_end: State | None = None
+    parameters: dict[str, Any]  # all of the estimator's
+    front_end: State | None = None  # its entry in the header, and its arrays
     vocabulary: Vocabulary | None = None
-    names: str | None = None
-    columns: Columns | None = None
+    names: str | None = None  # the parameter of `TextClassifier`
+    columns: Columns | None = None  # of a table that the model learnt from
 
 
 def model_state(

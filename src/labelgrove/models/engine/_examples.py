@@ -38,44 +38,21 @@ MakeT_co = TypeVar("MakeT_co", bound=Callable[..., Engine], covariant=True)
 
 @dataclass(frozen=True)
 class Examples:
-    """The examples of a call, validated.
-
-    Attributes
-    ----------
-    rows : Rows
-    indptr, ids : ndarray
-        The labels of row i are ``ids[indptr[i]:indptr[i + 1]]``.
-    weights : ndarray of float32, or None
-        Weight of each row; None if all are 1.
-    own : ndarray of bool, or None
-        False for examples made from names of labels, which say nothing about later predictions.
-        None if there are none.
-    kind : {"multiclass", "multilabel", "indicator"}
-    n_columns : int
-        Number of columns of the indicator.
-    dense : bool
-        Whether the indicator was a dense array.
-    column_names : ndarray of object, or None
-        Names of the columns, if X was a data frame.
-    fresh : list
-        Names of the new labels, whose ids start at ``first``.
-    first : int
-    n_announced : int
-        Number of new labels that become known with the first row learnt. Others become known
-        when a row has them.
-    """
+    """The examples of a call, validated; row i has the labels ``ids[indptr[i]:indptr[i + 1]]``."""
 
     rows: Rows
     indptr: npt.NDArray[np.int64]
     ids: npt.NDArray[np.uint32]
-    weights: npt.NDArray[np.float32] | None
+    weights: npt.NDArray[np.float32] | None  # None if all are 1
+    # False for examples made from names of labels, which say nothing about later predictions.
     own: Mask
-    kind: str
-    n_columns: int
-    dense: bool
-    column_names: npt.NDArray[Any] | None
-    fresh: list[Any]
+    kind: str  # "multiclass", "multilabel" or "indicator"
+    n_columns: int  # of the indicator
+    dense: bool  # whether the indicator was a dense array
+    column_names: npt.NDArray[Any] | None  # if X was a data frame
+    fresh: list[Any]  # names of the new labels, whose ids start at `first`
     first: int
+    # New labels that become known with the first row learnt; others when a row has them.
     n_announced: int
 
     def make_known(self, labels: LabelRegistry, n_labels: int) -> None:
@@ -123,25 +100,12 @@ class Examples:
 
 @dataclass(frozen=True)
 class Start(Generic[MakeT_co]):
-    """The checked parameters of an estimator, before anything is learnt.
-
-    Attributes
-    ----------
-    options : Options
-    make : callable
-        Makes the engine when the first examples are available.
-    labels : LabelRegistry
-        Labels of the given tree, if any.
-    features : FeatureNames or None
-        Names of features, if examples are dicts.
-    stage : SecondStage or None
-        The second stage of the engine.
-    """
+    """The checked parameters of an estimator, before anything is learnt."""
 
     options: Options
-    make: MakeT_co
-    labels: LabelRegistry = field(default_factory=LabelRegistry)
-    features: FeatureNames | None = None
+    make: MakeT_co  # makes the engine when the first examples are available
+    labels: LabelRegistry = field(default_factory=LabelRegistry)  # of the given tree, if any
+    features: FeatureNames | None = None  # if examples are dicts
     stage: SecondStage | None = None
 
     def learned(self, engine: Engine, examples: Examples) -> AnyLearned:

@@ -22,15 +22,10 @@ _SECONDS = 0.05
 
 @dataclass(frozen=True)
 class Turn:
-    """A thread's turn to change the model.
+    """A thread's turn to change the model, during which Ctrl-C is deferred.
 
-    Attributes
-    ----------
-    interrupts : Interrupts
-        Ctrl-C is deferred; ``pending`` says whether it was pressed.
-    alone : callable
-        Returns a context manager; within it no other thread uses the model. Outside it other
-        threads may read, if the turn was waited for, so the model must be consistent there.
+    Within the context of ``alone()`` no other thread uses the model. Outside it other threads may
+    read, if the turn was waited for, so the model must be consistent there.
     """
 
     interrupts: Interrupts

@@ -169,53 +169,23 @@ class TunedScope(NamedTuple):
 
 @dataclass
 class Learned(Generic[OptionsT_co, EngineT_co]):
-    """A compiled engine, with the meaning of its ids: labels, features, kind of targets.
-
-    Attributes
-    ----------
-    engine : Engine
-        The compiled model.
-    options : Options
-        Options that the engine was started with; the estimator's parameters may have changed.
-    labels : LabelRegistry
-        Names of the engine's label ids.
-    features : FeatureNames or None
-        Names of features, if examples are dicts.
-    kind : {"multiclass", "multilabel", "indicator"}
-    n_columns : int
-        Number of columns of the indicator.
-    n_features : int
-        Number of columns of X seen so far.
-    counts : ndarray of int64
-        Number of examples by label id; may be longer than the number of labels.
-    uncounted : int
-        How many of the examples that the engine has seen are not in `counts`: those learnt before,
-        and those of weight 0.
-    dense : bool
-        Whether the indicator was a dense array; if so, results are dense too.
-    column_names : ndarray of object (str), or None
-        Names of the columns of X, if examples are data frames.
-    tuned : Thresholds or None
-        Thresholds of `predict` by label id, if any were set; later labels use the default.
-    compaction : CompactionReport or None
-        Report of a compact model.
-    scope : TunedScope or None
-        The latest one of `predict`.
-    """
+    """A compiled engine, with the meaning of its ids: labels, features, kind of targets."""
 
     engine: EngineT_co
-    options: OptionsT_co
+    options: OptionsT_co  # as at the start; the estimator's parameters may have changed
     labels: LabelRegistry
-    features: FeatureNames | None
-    kind: str
-    n_columns: int
-    n_features: int
-    counts: npt.NDArray[np.int64]
+    features: FeatureNames | None  # if examples are dicts
+    kind: str  # one of `KINDS`
+    n_columns: int  # of the indicator
+    n_features: int  # columns of X seen so far
+    counts: npt.NDArray[np.int64]  # examples by label id; may be longer than there are labels
+    # Examples that the engine has seen and `counts` lacks: those learnt before, or of weight 0.
     uncounted: int = 0
-    dense: bool = False
-    column_names: npt.NDArray[Any] | None = None
-    tuned: Thresholds | None = None
-    compaction: CompactionReport | None = None
+    dense: bool = False  # whether the indicator was a dense array; if so, results are dense too
+    column_names: npt.NDArray[Any] | None = None  # if examples are data frames
+    tuned: Thresholds | None = None  # set for `predict`, by label id; later labels use the default
+    compaction: CompactionReport | None = None  # of a compact model
+    # The latest one of `predict`.
     scope: TunedScope | None = field(default=None, init=False, repr=False, compare=False)
 
     def copy_around(self, engine: Any) -> Any:

@@ -19,20 +19,11 @@ PLACES = (1, 3, 5)
 
 
 class Source(NamedTuple):
-    """The parameter of an estimator that an option comes from.
-
-    Attributes
-    ----------
-    name : str
-    read : callable
-        Returns the option for the parameter's name and value, or raises a ParameterError.
-    write : callable
-        Returns a value of the parameter that gives an option, or None if there is none.
-    """
+    """The parameter of an estimator that an option comes from."""
 
     name: str
-    read: Callable[[str, Any], Any]
-    write: Callable[[Any], Any]
+    read: Callable[[str, Any], Any]  # from name and value to the option; may refuse them
+    write: Callable[[Any], Any]  # from an option to a value that gives it, None if none does
 
 
 def _from(source: Source, default: Any = MISSING) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -242,18 +242,11 @@ def _feature_naming(learned: AnyLearned, given: FeatureNaming | None) -> Feature
     return [] if learned.column_names is None else learned.column_names.tolist()
 
 
-@dataclass(frozen=True)
-class _Named:
-    """Names of the features of a row.
-
-    Attributes
-    ----------
-    names : list of str or int
-    shares : csr_array of shape (features, names), or None
-        Share of each feature that belongs to each name; None if features and names are one to one.
-    """
+class _Named(NamedTuple):
+    """Names of the features of a row."""
 
     names: list[str | int]
+    # Of each feature the share that belongs to each name; None if they are one to one.
     shares: csr_array | None
 
 
@@ -276,34 +269,17 @@ def _named(naming: FeatureNaming, features: list[int]) -> _Named:
 
 @dataclass(frozen=True, eq=False)
 class Ways:
-    """Steps of one or more ways through the trees towards a label; one of the ways is its path.
+    """Steps of one or more ways through the trees towards a label; one of the ways is its path."""
 
-    Attributes
-    ----------
-    values : float32 array (n_features,)
-        Values of the example's features.
-    bias : float32 array (n_steps,)
-    contributions : float32 array (n_steps, n_features)
-    counts : float array (n_steps,)
-        Weight of each step in the average over all steps.
-    path : list of int
-        Indices of the steps of the path, from the root.
-    nodes : list of int
-        The node that each step of the path leads to.
-    probabilities : float32 array (len(path),), or None
-    leaves : tuple of Leaf
-    needed : float or None
-        The product below which the label falls out, if this does not depend on other labels.
-    """
-
-    values: Floats
-    bias: Floats
-    contributions: Floats
-    counts: npt.NDArray[Any]
-    path: list[int]
-    nodes: list[int]
-    probabilities: Floats | None
+    values: Floats  # of the example's features
+    bias: Floats  # (n_steps,)
+    contributions: Floats  # (n_steps, n_features)
+    counts: npt.NDArray[Any]  # weight of each step in the average over all steps
+    path: list[int]  # indices of its steps, from the root
+    nodes: list[int]  # the node that each step of the path leads to
+    probabilities: Floats | None  # of the steps of the path
     leaves: tuple[Leaf, ...] = ()
+    # The product below which the label falls out, if this does not depend on other labels.
     needed: float | None = None
 
 

@@ -28,27 +28,14 @@ FOLDS = 5
 
 @dataclass(frozen=True)
 class Labelled:
-    """Examples, and the ids of their labels.
+    """Examples, and the ids of their labels."""
 
-    Attributes
-    ----------
-    X, y
-        As the user gave them, in a form that supports row selection.
-    kind : {"multiclass", "multilabel", "indicator"}
-    n_columns : int
-        Number of columns of the indicator.
-    truth : csr_array of int8, shape (n, m)
-        The true labels, one column per label id.
-    weights : ndarray of float32, shape (n,), or None
-        Weight of each row in the estimator's fit; None if all are equal.
-    """
-
-    X: Any
+    X: Any  # as the user gave it, in a form that supports row selection; y likewise
     y: Any
-    kind: str
-    n_columns: int
-    truth: csr_array
-    weights: npt.NDArray[np.float32] | None = None
+    kind: str  # "multiclass", "multilabel" or "indicator"
+    n_columns: int  # of the indicator
+    truth: csr_array  # 0/1, one column per label id
+    weights: npt.NDArray[np.float32] | None = None  # of the rows in the estimator's fit
 
     @classmethod
     def read(cls, X: Any, y: Any, labels: LabelRegistry, kind: str | None = None) -> Labelled:
@@ -97,17 +84,9 @@ def _accepts_weights(estimator: Any) -> bool:
 
 @dataclass(frozen=True)
 class Split:
-    """How to hold out rows: a number of folds, or a share.
+    """How to hold out rows: a share, or each row once, in one of several folds."""
 
-    Attributes
-    ----------
-    folds : int
-        Number of folds, so that each row is held out once; 0 to hold out a share.
-    share : float
-        Share of the rows to hold out, if ``folds`` is 0.
-    """
-
-    folds: int
+    folds: int  # 0 to hold out a share
     share: float
 
     @classmethod
