@@ -34,18 +34,9 @@ class Interrupts:
 def held_back() -> Iterator[Interrupts]:
     """Defer Ctrl-C until the block ends, so that it cannot interrupt the block halfway.
 
-    Only Python's own handler is replaced: if Ctrl-C is ignored (``nohup``, background jobs of a
-    script), it stays ignored.
-
-    Yields
-    ------
-    Interrupts
-        For blocks that want to stop early.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        When the block ends, if Ctrl-C is pending.
+    When the block ends, a pending Ctrl-C raises KeyboardInterrupt; a block that wants to stop
+    early asks the `Interrupts`. Only Python's own handler is replaced: if Ctrl-C is ignored
+    (``nohup``, background jobs of a script), it stays ignored.
 
     Examples
     --------

@@ -113,15 +113,9 @@ def integer(name: str, value: Any, least: int, most: int | None = 2**31 - 1) -> 
 
 
 def size_from(name: str, text: str) -> int:
-    """Parse a human-readable number of bytes.
+    """Parse a human-readable number of bytes, with at most 18 digits before the decimal point.
 
-    Parameters
-    ----------
-    name : str
-        Name of the parameter for errors.
-    text : str
-        A number with at most 18 digits before the decimal point, optionally followed by B, kB, MB,
-        GB, TB, KiB, MiB, GiB or TiB in upper or lower case.
+    The units are B, the default, and kB, MB, GB, TB, KiB, MiB, GiB and TiB in any case.
 
     Examples
     --------

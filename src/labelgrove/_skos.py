@@ -28,10 +28,7 @@ _BAD_SYNTAX = re.compile(r"Bad syntax \((.*?)\) at \^", re.DOTALL)
 class Statements:
     """The statements of a graph that matter here, in much less memory than rdflib's three indices.
 
-    Parameters
-    ----------
-    namespaces : module
-        rdflib's.
+    Its properties come from rdflib's module of namespaces.
     """
 
     def __init__(self, namespaces: Any) -> None:

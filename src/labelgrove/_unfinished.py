@@ -48,26 +48,10 @@ def work_folder(target: Path) -> Path:
 class Unfinished:
     """A hidden folder next to a file being written: a context for one process at a time.
 
-    At the end of the context, the folder is kept if a call has begun and left a result in it. If
-    the folder cannot be created or the disk is full, the error names the target.
-
-    Parameters
-    ----------
-    target : Path
-        The file, or the folder, to be written. If it is a symbolic link, the hidden folder is next
-        to what it leads to.
-
-    Attributes
-    ----------
-    path : Path
-        The folder.
-
-    Raises
-    ------
-    LabelGroveError
-        On entering the context, if another process has entered it.
-    OSError
-        If the target is part of a circle of links; on entering, if the folder cannot be created.
+    The target may be a folder as well. If it is a symbolic link, the hidden folder is next to what
+    it leads to. At the end of the context, the folder is kept if a call has begun and left a result
+    in it. Entering raises LabelGroveError if another process has entered. If the folder cannot be
+    created or the disk is full, the OSError names the target; so does that of a circle of links.
     """
 
     def __init__(self, target: Path) -> None:

@@ -75,35 +75,15 @@ def observe(
     labels: Sequence[Hashable] = (),
     excluded: Mapping[int, Collection[Hashable]] | None = None,
 ) -> Observed:
-    """Let a model predict labelled examples, batch by batch.
+    """Let a model predict labelled examples, batch by batch (X, Y); see `evaluate`.
 
-    Parameters
-    ----------
-    model : estimator with ``predict_topk``
-        A fitted model.
-    batches : iterable of (X, Y)
-        Rows accepted by the model, and their labels in any form accepted by ``fit``. The columns
-        of a matrix are the labels 0, 1, 2, ...
-    k : int
-        Number of places of the ranking.
-    threshold : float or array (n_classes,), optional
-        Predict the labels whose probability is at least this. By default the model's own
-        ``predict`` is used; for mutually exclusive classes, the best label is predicted.
-    beam_width : int, optional
-        Beam width of the search for the rankings.
-    estimates_from : float, optional
-        Also keep the probabilities that are at least this.
-    labels : sequence, optional
-        The labels of the first columns, so that several models share the same columns.
-    excluded : mapping of int to collection of labels, optional
-        Labels that count neither as true nor as predicted, by row from 0 over all batches.
+    Without a threshold the model's own ``predict`` is used; for mutually exclusive classes, the
+    best label is predicted. Probabilities are kept if they are at least ``estimates_from``.
+    ``labels`` are those of the first columns, so that several models share the same columns. Rows
+    with excluded labels are numbered from 0 over all batches.
 
-    Raises
-    ------
-    DataError
-        When there are no examples, or one cannot be used; the message names the row.
-    ParameterError
-        When the model has no ``predict_topk``.
+    Raises DataError when there are no examples, or one cannot be used, and ParameterError when the
+    model has no ``predict_topk``.
     """
     if not hasattr(model, "predict_topk"):
         raise ParameterError(

@@ -144,15 +144,7 @@ def check_ks(ks: Iterable[int]) -> list[int]:
 def as_ranking(prediction: Any, shape: tuple[int, int], k: int) -> IntArray:
     """Return the best `k` label ids of every row, best first, shape (n_rows, k).
 
-    Parameters
-    ----------
-    prediction : integer array (n_rows, at least k) or sparse matrix (n_rows, n_labels)
-        Ranked ids with -1 in missing places, or scores: higher is better, ties go to the smaller
-        column, and a score of zero, stored or not, is not a prediction.
-    shape : tuple of two ints
-        Shape of the true labels.
-    k : int
-        Number of places.
+    `prediction` is as for `precision_at_k`, and `shape` that of the true labels.
     """
     if issparse(prediction):
         scores = canonical_csr(prediction, "prediction")

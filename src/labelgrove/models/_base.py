@@ -748,10 +748,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
     def _restore(self, stored: StoredModel, *, check_only: bool = False) -> None:
         """Restore the model from a file, or only check that this is possible.
 
-        Raises
-        ------
-        ValueError, LookupError, TypeError, ArithmeticError
-            If the file is inconsistent; the message says how.
+        Raises one of `persistence._read.FAULTS` if the file is inconsistent.
         """
         learned = learned_from_file(
             self._format, stored.header, stored.arrays, check_only=check_only

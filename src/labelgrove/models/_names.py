@@ -68,28 +68,13 @@ def with_names(
 
     A label is new until an example of it has been learnt, even if it was announced or belongs to
     a given tree. So the result depends only on the rows and on those learnt before, and a stream
-    may be divided into calls anywhere.
+    may be divided into calls anywhere. If the rows have been learnt before, ``again``, no label
+    that is known is new. With "all" the first label learnt introduces the whole vocabulary of the
+    classifier. At least one weight must be positive if ``some``.
 
-    Parameters
-    ----------
-    classifier : LabelClassifier
-        Will learn the examples; has a vocabulary.
-    names : "met" or "all"
-        "all": the first label learnt introduces all labels of the vocabulary.
-    texts : iterable of str
-        One text per example.
-    y : labels of each text, by name
-    sample_weight : array-like of shape (n,), optional
-    again : bool
-        Whether the rows have been learnt before. Then no label that is known is new.
-    some : bool
-        Whether at least one weight must be positive.
-
-    Raises
-    ------
-    DataError
-        If an argument cannot be used, or y is a matrix, whose columns have no names. Whatever the
-        classifier would refuse in a row is refused here, before names change the rows' numbers.
+    Raises DataError if an argument cannot be used, or y is a matrix, whose columns have no names.
+    Whatever the classifier would refuse in a row is refused here, before names change the rows'
+    numbers.
     """
     vocabulary, learned = classifier.vocabulary_, classifier._learned
     assert vocabulary is not None

@@ -239,14 +239,8 @@ class Wanted:
     ) -> Frequencies:
         """Return how often each node is on the path to a label searched for.
 
-        Parameters
-        ----------
-        parents : ndarray of int64
-            Parents before children.
-        leaf_labels : ndarray of uint32
-            Label ids of the leaves, in ascending order of the leaves.
-        leaf_ids : ndarray of uint32, optional
-            Maps label ids here to those in `leaf_labels`; identity if not given.
+        Parents come before children, and `leaf_labels` are in ascending order of the leaves. If
+        they are other ids than those here, `leaf_ids` maps the latter to the former.
         """
         labels = self.labels if leaf_ids is None else leaf_ids[self.labels]
         found: Frequencies = _core.visits(

@@ -19,14 +19,7 @@ _PREFIX = "online."
 
 
 class BatchEngine:
-    """A batch engine for prediction, with an online engine that can continue to learn.
-
-    Parameters
-    ----------
-    batch : the compiled batch model
-    online : the compiled online model, or None
-        Replaces the batch model when learning continues.
-    """
+    """A batch engine for prediction and, unless None, an online one that continues to learn."""
 
     def __init__(self, batch: Any, online: Any = None) -> None:
         self.batch = batch

@@ -84,21 +84,7 @@ def tree_numbers(arrays: Mapping[str, Any]) -> npt.NDArray[np.int64]:
 
 
 class TreePlan:
-    """A plan for building trees, which checks all parameters immediately.
-
-    Parameters
-    ----------
-    parameters : mapping
-        ``tree``, ``n_trees``, ``arity``, ``max_leaf_size``, ``interpolation`` and ``n_jobs`` of
-        the estimator.
-    seed : int
-        Seed of all random choices.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter lies outside its domain.
-    """
+    """A plan for building trees, which checks the estimator's parameters about them at once."""
 
     def __init__(self, parameters: Mapping[str, Any], seed: int) -> None:
         self.given = parameters["tree"] if isinstance(parameters["tree"], LabelTree) else None
@@ -147,17 +133,10 @@ class TreePlan:
     def one(
         self, counts: npt.NDArray[np.int64], embeddings: Any, indicator: Any, number: int
     ) -> LabelTree:
-        """Build a tree over the ids of all labels that occur.
+        """Build the tree of this number in the ensemble, over the ids of all labels that occur.
 
-        Parameters
-        ----------
-        counts : ndarray of int64
-            Number of examples of each label id.
-        embeddings, indicator
-            For the labels that occur, in order of their ids; None if this kind of tree does not
-            need them.
-        number : int
-            Index of the tree in the ensemble.
+        ``counts`` are by label id. ``embeddings`` and ``indicator`` are of the labels that occur,
+        in order of their ids, and may be None if this kind of tree does not need them.
         """
         labels = np.flatnonzero(counts)
         if labels.size == 0:

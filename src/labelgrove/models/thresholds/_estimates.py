@@ -28,13 +28,8 @@ _DENSE_BYTES = 2**26
 class Estimates:
     """The probabilities of a fitted estimator that reach a bound for every class.
 
-    Parameters
-    ----------
-    estimator
-        Fitted. Its ``predict_proba`` returns a sparse or dense array (n, n_classes) or, as in
-        scikit-learn's multi-output estimators, a list with (n, 2) for every label.
-    n_classes : int
-        Expected number of columns.
+    Its ``predict_proba`` returns a sparse or dense array (n, n_classes) or, as in scikit-learn's
+    multi-output estimators, a list with (n, 2) for every label.
     """
 
     def __init__(self, estimator: Any, n_classes: int) -> None:

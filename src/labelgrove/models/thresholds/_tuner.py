@@ -63,32 +63,11 @@ _BATCH = 4096
 class HeldOutTuning:
     """Tunes thresholds on the predictions of one or several estimators for held-out examples.
 
-    True labels and probabilities are collected until `finish`.
-
-    Parameters
-    ----------
-    method : {"auto", "ofo", "fta", "sto"}
-    counts : ndarray of int64, shape (m,)
-        Number of examples of each label, from which prior probabilities and rare labels follow.
-    n_examples : int
-        Number of examples counted.
-    in_force : float or ndarray of float64, shape (m,), optional
-        The current thresholds. If given, probabilities that reach them are kept too, so that
-        `before` can measure them.
-    options
-        Options as in `DEFAULTS`.
-
-    Attributes
-    ----------
-    n_rows : int
-        Number of examples shown.
-    inner_products : float
-        Number of inner products in all predictions; NaN if an estimator does not report it.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter is unknown or outside its domain, or two of them exclude each other.
+    True labels and probabilities are collected until `finish`. Prior probabilities and rare labels
+    follow from ``counts``, how many of ``n_examples`` examples have each of the m labels. The
+    options are those of `DEFAULTS`; one that is unknown, outside its domain or excluded by another
+    raises a ParameterError. If the thresholds in force are given, probabilities that reach them are
+    kept too, so that `before` can measure them.
     """
 
     def __init__(
@@ -120,21 +99,14 @@ class HeldOutTuning:
         self._zero = chosen["zero_division"]
         self._truth: list[csr_array] = [csr_array((0, len(counts)), dtype=np.int8)]
         self._scores: list[csr_array] = [csr_array((0, len(counts)), dtype=np.float32)]
-        self.n_rows = 0
-        self.inner_products = 0.0
+        self.n_rows = 0  # shown
+        self.inner_products = 0.0  # of all predictions; NaN if an estimator does not report them
 
     def show(self, estimator: Any, columns: IntArray, X: Any, truth: csr_array) -> None:
         """Add a fitted estimator's predictions for some examples, computed in batches.
 
-        Parameters
-        ----------
-        estimator
-            With ``predict_proba``.
-        columns : ndarray of int64, shape (n_classes,)
-            The label id of each column of its probabilities; -1 for labels that are not tuned.
-        X : rows in a form that the estimator accepts
-        truth : csr_array of shape (n, m)
-            Their true labels, one column per label id.
+        ``columns`` are the label ids of the columns of its probabilities, -1 for labels that are
+        not tuned; ``truth`` has a column for each label id.
         """
         estimates, known = Estimates(estimator, len(columns)), columns >= 0
         bounds = np.full(len(columns), np.inf)
