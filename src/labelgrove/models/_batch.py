@@ -22,7 +22,7 @@ from labelgrove.models.engine._staged import StagedEngine
 _SHARE, _MOST = 0.2, 8192
 """Examples held out for a second stage: this share of the rows, up to this number."""
 
-BatchStart = Start[Callable[[Examples, "npt.NDArray[np.float32] | None", _core.Progress], Engine]]
+BatchStart = Start[Callable[[Examples, _core.Progress], Engine]]
 
 
 class BatchClassifier(LabelClassifier):
@@ -41,10 +41,7 @@ class BatchClassifier(LabelClassifier):
 
     @abstractmethod
     def _start(self) -> BatchStart:
-        """Check the parameters.
-
-        The engine is made from the examples and their weights, which may be None.
-        """
+        """Check the parameters; the engine is made from the examples."""
 
 
 def fit_at_once(model: Any, X: Any, y: Any, sample_weight: Any, own: Mask) -> None:
@@ -58,9 +55,12 @@ def fit_at_once(model: Any, X: Any, y: Any, sample_weight: Any, own: Mask) -> No
         examples.make_known(start.labels, examples.first + len(examples.fresh))
         examples = examples.without_ignored()
         model._progress = _core.Progress()
+
+        def stop() -> None:
+            model._progress.stop()  # of the moment: a second stage begins another
+
         try:
-            train = partial(_train, model, start, examples)
-            engine = run_watched(train, turn.interrupts, partial(_stop, model))
+            engine = run_watched(partial(_train, model, start, examples), turn.interrupts, stop)
         finally:
             del model._progress
         learned = start.learned(engine, examples)
@@ -69,23 +69,19 @@ def fit_at_once(model: Any, X: Any, y: Any, sample_weight: Any, own: Mask) -> No
             model._adopt(learned, turn)
 
 
-def _stop(model: Any) -> None:
-    model._progress.stop()
-
-
 def _train(model: Any, start: BatchStart, examples: Examples) -> Engine:
     """Train a second stage, if any, on held-out examples; then learn from all examples."""
     if start.stage is None:
-        return start.make(examples, examples.weights, model._progress)
+        return start.make(examples, model._progress)
     held_out, others = _split(examples, start.options)
     if len(held_out) > 0:
         tried, shown = examples.at(others), examples.at(held_out)
-        before = StagedEngine(start.make(tried, tried.weights, model._progress), start.stage)
+        before = StagedEngine(start.make(tried, model._progress), start.stage)
         _add_to_sums(before, tried)
         row_of = np.repeat(np.arange(len(held_out)), np.diff(shown.indptr))
         before.observe(shown.rows.arrays, row_of, shown.ids, thread_count(model.n_jobs))
         model._progress = _core.Progress()
-    engine = StagedEngine(start.make(examples, examples.weights, model._progress), start.stage)
+    engine = StagedEngine(start.make(examples, model._progress), start.stage)
     _add_to_sums(engine, examples)
     return engine
 

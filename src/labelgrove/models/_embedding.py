@@ -220,7 +220,6 @@ class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
         columns: npt.NDArray[np.uint32],
         vectors: npt.NDArray[np.float32],
         examples: Examples | None = None,
-        weights: npt.NDArray[np.float32] | None = None,
         progress: _core.Progress | None = None,
     ) -> _core.EmbeddingPlt:
         """Make an engine and fit it on the examples; without any, start on the given tree."""
@@ -240,7 +239,7 @@ class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
                 *rows.arrays,
                 examples.indptr,
                 examples.ids,
-                weights,
+                examples.weights,
                 int(self.max_iter),
                 thread_count(self.n_jobs),
                 progress,

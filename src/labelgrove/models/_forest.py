@@ -34,20 +34,14 @@ class ForestClassifier(BatchClassifier):
         options = self._format.options.from_parameters(self.get_params(deep=False))
         return Start(options, partial(self._grow, options))
 
-    def _grow(
-        self,
-        options: Options,
-        examples: Examples,
-        weights: npt.NDArray[np.float32] | None,
-        progress: _core.Progress,
-    ) -> _core.Forest:
+    def _grow(self, options: Options, examples: Examples, progress: _core.Progress) -> _core.Forest:
         engine = _core.Forest(options.to_dict())
         n_labels = examples.first + len(examples.fresh)
         engine.grow(
             *examples.rows.arrays,
             examples.indptr,
             examples.ids,
-            weights,
+            examples.weights,
             self._gains(options, examples, n_labels),
             n_labels,
             thread_count(self.n_jobs),

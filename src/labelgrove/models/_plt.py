@@ -8,9 +8,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from labelgrove import _core
 from labelgrove._errors import ParameterError
 from labelgrove._labels import LabelRegistry
@@ -212,7 +209,6 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         plan: TreePlan,
         labels: LabelRegistry,
         examples: Examples,
-        weights: npt.NDArray[np.float32] | None,
         progress: _core.Progress,
     ) -> BatchEngine:
         """Build the trees and learn their node classifiers."""
@@ -235,7 +231,7 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
                 *rows.arrays,
                 indptr,
                 ids,
-                weights,
+                examples.weights,
                 class_weights(self.class_weight, labels, ids, rows.n_rows),
                 threads,
                 progress,
