@@ -22,7 +22,7 @@ from labelgrove import _core
 from labelgrove._errors import DataError
 from labelgrove._validation import Rows, require_magnitude
 from labelgrove.data._mapped import Header, csr_over, open_arrays, texts_over
-from labelgrove.models.engine._trees import TreePlan, embed_labels, engine_tree_of_ids, label_matrix
+from labelgrove.models.engine._trees import TreePlan, embed_labels, engine_tree, label_matrix
 from labelgrove.persistence import Storable, read_model, write_model
 from labelgrove.text import TextFeatures
 from labelgrove.text._counted import CountedTexts
@@ -293,7 +293,7 @@ def build_tree(job: Job, plan: TreePlan, number: int) -> None:
 
 def store_tree(job: Job, number: int, tree: LabelTree) -> None:
     """Write a tree over ids of labels, as the engine takes it."""
-    parents, labels = engine_tree_of_ids(tree)
+    parents, labels = engine_tree(tree, tree.leaf_labels)
     store(job / f"tree-{number}", {"parents": parents, "labels": labels})
 
 

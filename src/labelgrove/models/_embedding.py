@@ -24,7 +24,7 @@ from labelgrove.models.engine._archive import Format
 from labelgrove.models.engine._examples import Examples, Mask, Start
 from labelgrove.models.engine._learned import Learned
 from labelgrove.models.engine._records import Options, given, seed, word
-from labelgrove.models.engine._trees import TreePlan, engine_tree, engine_tree_of_ids, labels_of
+from labelgrove.models.engine._trees import TreePlan, engine_tree, labels_of
 from labelgrove.trees import LabelTree
 
 _IS_SOFTMAX = {"log": False, "softmax": True}
@@ -224,14 +224,12 @@ class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
     ) -> _core.EmbeddingPlt:
         """Make an engine and fit it on the examples; without any, start on the given tree."""
         if examples is None:
-            tree = plan.given or LabelTree([-1], [])
-            parents, leaf_labels, names = engine_tree(tree)
-            n_labels = len(names)
+            tree, ids = plan.given or LabelTree([-1], []), None
         else:
-            rows, n_labels = examples.rows, len(labels)
-            tree = plan.build(rows, examples.indptr, examples.ids, labels)[0]
-            parents, leaf_labels = engine_tree_of_ids(tree)
-        engine = _core.EmbeddingPlt.on_tree(options.to_dict(), parents, leaf_labels, n_labels)
+            rows = examples.rows
+            [tree] = plan.build(rows, examples.indptr, examples.ids, labels)
+            ids = tree.leaf_labels
+        engine = _core.EmbeddingPlt.on_tree(options.to_dict(), *engine_tree(tree, ids), len(labels))
         engine.start_with(columns, vectors.ravel())
         if examples is not None:
             assert progress is not None

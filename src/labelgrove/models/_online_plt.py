@@ -239,9 +239,8 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
     def _make_engine(self, options: EngineOptions, examples: Examples | None) -> _core.OnlinePlt:
         """Make an untrained engine, on the given or sampled tree if there is one."""
         if self.tree is not None:
-            parents, leaf_labels, names = engine_tree(self.tree)
-            trees = [(parents, leaf_labels)] * options.n_trees
-            return _core.OnlinePlt.on_trees(options.to_dict(), trees, len(names))
+            trees = [engine_tree(self.tree)] * options.n_trees
+            return _core.OnlinePlt.on_trees(options.to_dict(), trees, self.tree.n_labels)
         if self.warm_start_size is None or examples is None:
             return _core.OnlinePlt(options.to_dict())
         examples = examples.without_ignored()

@@ -26,7 +26,7 @@ from labelgrove.models.engine._archive import Format
 from labelgrove.models.engine._batch import BatchEngine, learn_once, prepare
 from labelgrove.models.engine._examples import MOST_WEIGHT, Examples, Start
 from labelgrove.models.engine._learned import Learned
-from labelgrove.models.engine._trees import TreePlan, engine_tree_of_ids, labels_of
+from labelgrove.models.engine._trees import TreePlan, engine_tree, labels_of
 from labelgrove.trees import LabelTree
 
 
@@ -213,7 +213,8 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
     ) -> BatchEngine:
         """Build the trees and learn their node classifiers."""
         rows, indptr, ids = examples.rows, examples.indptr, examples.ids
-        trees = [engine_tree_of_ids(tree) for tree in plan.build(rows, indptr, ids, labels)]
+        built = plan.build(rows, indptr, ids, labels)
+        trees = [engine_tree(tree, tree.leaf_labels) for tree in built]
         threads = thread_count(self.n_jobs)
         if options.solver == SOLVERS.index("adagrad"):
             # IPLT (Jasinska-Kobus et al. 2021, Algorithm 1)

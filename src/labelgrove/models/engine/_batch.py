@@ -13,7 +13,7 @@ from labelgrove._labels import LabelRegistry
 from labelgrove.models._plt_options import EngineOptions
 from labelgrove.models.engine._examples import Examples
 from labelgrove.models.engine._learned import Arrays, without_prefix
-from labelgrove.models.engine._trees import TreePlan, engine_tree_of_ids
+from labelgrove.models.engine._trees import TreePlan, engine_tree
 
 _PREFIX = "online."
 
@@ -100,7 +100,7 @@ def start_on_sample(
     }
     rows, indptr = examples.rows.part(0, n_sample), examples.indptr[: n_sample + 1]
     trees = TreePlan(parameters, options.seed).build(rows, indptr, ids, LabelRegistry())
-    arrays = [engine_tree_of_ids(tree) for tree in trees]
+    arrays = [engine_tree(tree, tree.leaf_labels) for tree in trees]
     return _core.OnlinePlt.on_trees(options.to_dict(), arrays, int(ids.max()) + 1)
 
 

@@ -35,22 +35,17 @@ _TREE_STREAM = 8  # of the core's random choices: see its hash.hpp
 _LABELS_A_CHILD, _MOST_CHILDREN = 128, 32
 
 
-def engine_tree(tree: LabelTree) -> tuple[npt.NDArray[Any], npt.NDArray[Any], list[Any]]:
-    """Return parents and labels in the core's numbering, and the label names by id.
+def engine_tree(
+    tree: LabelTree, ids: npt.ArrayLike | None = None
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+    """Return parents and labels in the core's numbering, which has another node above the root.
 
-    The core has an additional node above the root.
+    ``ids`` are those of the leaves' labels; by default 0, 1, 2…
     """
     parents = np.empty(tree.n_nodes + 1, np.uint32)
     parents[0], parents[1:] = MISSING, tree.parents + 1
     leaf_labels = np.full(tree.n_nodes + 1, MISSING, np.uint32)
-    leaf_labels[tree.leaves + 1] = np.arange(tree.n_labels)
-    return parents, leaf_labels, tree.leaf_labels.tolist()
-
-
-def engine_tree_of_ids(tree: LabelTree) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Return parents and labels of a tree over label ids in the core's numbering."""
-    parents, leaf_labels, _ = engine_tree(tree)
-    leaf_labels[tree.leaves + 1] = tree.leaf_labels
+    leaf_labels[tree.leaves + 1] = np.arange(tree.n_labels) if ids is None else ids
     return parents, leaf_labels
 
 
@@ -141,7 +136,9 @@ class TreePlan:
         labels = np.flatnonzero(counts)
         if labels.size == 0:
             return LabelTree([-1], [])
-        counts, seed = counts[labels], tree_seeds(self._seed, self.n_trees)[number]
+        counts, seed = counts[labels], self._seed
+        if number > 0:
+            seed = _core.draw(seed, _TREE_STREAM, number)
         common = {"labels": labels, "random_state": seed, "n_jobs": self._n_jobs}
         arity = self._arity or usual_arity(len(labels), self._leaf_size)
         clustering = {**common, "arity": arity, "max_leaf_size": self._leaf_size}
@@ -174,11 +171,6 @@ def usual_arity(n_labels: int, leaf_size: int) -> int:
     return min(max(-(-n_labels // min(leaf_size, _LABELS_A_CHILD)), 2), _MOST_CHILDREN)
 
 
-def tree_seeds(seed: int, n_trees: int) -> list[int]:
-    """Return a seed for every tree; the first tree uses the model's seed."""
-    return [seed, *(_core.draw(seed, _TREE_STREAM, t) for t in range(1, n_trees))]
-
-
 def label_matrix(
     indptr: npt.NDArray[np.int64], ids: npt.NDArray[np.uint32], present: npt.NDArray[np.int64]
 ) -> Any:
@@ -187,7 +179,7 @@ def label_matrix(
     return csr_of(np.ones(len(ids), np.uint8), columns, indptr, (len(indptr) - 1, len(present)))
 
 
-def embed_labels(rows: Rows, indicator: Any, n_jobs: int | None = 1) -> Any:
+def embed_labels(rows: Rows, indicator: Any, n_jobs: int | None) -> Any:
     """Return an embedding of each label from its examples; threads do not change the result."""
     return pifa(rows, indicator.T.tocsr(), thread_count(n_jobs))
 
@@ -196,7 +188,7 @@ def labels_of(tree: LabelTree | None) -> LabelRegistry:
     """Return the labels of a given tree, if any, with the ids that `engine_tree` assigns."""
     labels = LabelRegistry()
     if tree is not None:
-        labels.ids_of(engine_tree(tree)[2], add=True)
+        labels.ids_of(tree.leaf_labels, add=True)
     return labels
 
 
