@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from labelgrove._errors import DataError
-from labelgrove.evaluation._observed import Observed, best_alone
+from labelgrove.evaluation._observed import Observed
 from labelgrove.metrics import (
     accuracy,
     binomial_margin,
@@ -19,6 +19,7 @@ from labelgrove.metrics import (
     inverse_propensity,
     ranking_metrics,
 )
+from labelgrove.metrics._inputs import ranking_indicator
 from labelgrove.metrics._propensity import FEWEST_EXAMPLES
 from labelgrove.metrics._score import Finish, FloatArray, Interval, estimate, mean_of
 from labelgrove.metrics._sets import AVERAGES
@@ -129,7 +130,8 @@ def _of_classes(observed: Observed, zero_division: float, interval: Interval) ->
     right, best = observed.truth.indices.tolist(), observed.ranking[:, 0].tolist()
     share = accuracy(right, best, interval=interval)
     bits = entropy_reduction(right, best, interval=interval)
-    f1 = f1_finishes(observed, best_alone(observed.ranking, observed.truth.shape), zero_division)
+    best_alone = ranking_indicator(observed.ranking[:, :1], observed.truth.shape[1])
+    f1 = f1_finishes(observed, best_alone, zero_division)
     return {
         "accuracy": share,
         "error": 1.0 - share,

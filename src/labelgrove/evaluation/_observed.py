@@ -17,7 +17,7 @@ from labelgrove._errors import DataError, ParameterError
 from labelgrove._sparse import without
 from labelgrove._targets import parse_targets
 from labelgrove._validation import n_rows_of
-from labelgrove.metrics._inputs import MISSING, IntArray
+from labelgrove.metrics._inputs import MISSING, IntArray, ranking_indicator
 from labelgrove.metrics._score import FloatArray
 
 
@@ -238,16 +238,10 @@ def _sets(
 ) -> csr_array:
     """Return the predictions as 0/1; if parts are None, the best label of every row."""
     if parts[0] is None:
-        return best_alone(ranking, shape)
+        return ranking_indicator(ranking[:, :1], shape[1])
     found = _spread(parts, of_class, shape)
     found.data = np.ones(found.nnz)
     return found
-
-
-def best_alone(ranking: IntArray, shape: tuple[int, int]) -> csr_array:
-    """Return the first label of every ranking as 0/1."""
-    there = ranking[:, 0] != MISSING
-    return _ones(there.astype(np.int64), ranking[there, 0], shape)
 
 
 def _spread(parts: list[Any], of_class: IntArray, shape: tuple[int, int]) -> csr_array:

@@ -12,6 +12,7 @@ from scipy.special import bdtr
 
 from labelgrove._errors import DataError
 from labelgrove._parameters import vector
+from labelgrove._sparse import without
 from labelgrove.metrics._inputs import IntArray
 from labelgrove.metrics._score import Finish, FloatArray, Interval, Score, estimate
 from labelgrove.metrics._sets import compare
@@ -208,8 +209,8 @@ def label_changes(Y_true: Any, before: Any, after: Any) -> Discordance:
     """
     first, second = compare(Y_true, before), compare(Y_true, after)
     # Exactly one model is right where exactly one predicts the label.
-    only_first = first.predicted - first.predicted.multiply(second.predicted)
-    only_second = second.predicted - second.predicted.multiply(first.predicted)
+    only_first = without(first.predicted, second.predicted)
+    only_second = without(second.predicted, first.predicted)
     hits_first, hits_second = _totals(only_first, first), _totals(only_second, second)
     right_before = hits_first[0] + hits_second[1]
     right_after = hits_second[0] + hits_first[1]

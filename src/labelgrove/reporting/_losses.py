@@ -7,10 +7,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from labelgrove._cuts import reaches
-from labelgrove.metrics._inputs import IntArray
+from labelgrove._sparse import without
+from labelgrove.metrics._inputs import IntArray, rows_of
 from labelgrove.metrics._score import FloatArray
 from labelgrove.reporting._measured import Measured
 
@@ -52,10 +52,8 @@ class Losses:
 def find_losses(model: Any, X: Any, measured: Measured) -> Losses:
     """Follow every missed label from the root to the node where it is lost."""
     names, truth = measured.labels, measured.truth
-    missed = csr_array(truth - truth.multiply(measured.answer))
-    missed.eliminate_zeros()
-    missed.sort_indices()
-    rows = np.repeat(np.arange(missed.shape[0]), np.diff(missed.indptr))
+    missed = without(truth, measured.answer)
+    rows = rows_of(missed)
     labels = missed.indices.astype(np.int64)
     ends = missed.indptr.tolist()
     wanted = [[names[j] for j in labels[start:end].tolist()] for start, end in pairwise(ends)]

@@ -21,7 +21,7 @@ from labelgrove.evaluation._observed import (
     places_left,
 )
 from labelgrove.metrics import expected_calibration_error
-from labelgrove.metrics._inputs import IntArray, keep_entries, ranking_indicator
+from labelgrove.metrics._inputs import IntArray, keep_entries, ranking_indicator, rows_of
 from labelgrove.metrics._score import FloatArray, Interval
 
 PLACES = (1, 3, 5)
@@ -139,8 +139,8 @@ def measure(
 
 def among_best(estimates: csr_array, ranking: IntArray) -> csr_array:
     """Keep the estimates whose labels are in the ranking of their row."""
-    rows = np.repeat(np.arange(estimates.shape[0]), np.diff(estimates.indptr))
-    return keep_entries(estimates, (ranking[rows] == estimates.indices[:, None]).any(axis=1))
+    among = (ranking[rows_of(estimates)] == estimates.indices[:, None]).any(axis=1)
+    return keep_entries(estimates, among)
 
 
 def _latencies(model: Any, X: Any) -> FloatArray:

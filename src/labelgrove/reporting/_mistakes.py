@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from labelgrove._names import on_one_line
+from labelgrove._sparse import without
 from labelgrove.metrics._inputs import MISSING, ranking_indicator
 from labelgrove.reporting._measured import Measured
 
@@ -48,11 +49,7 @@ def _in_places_of_true(measured: Measured) -> tuple[csr_array, csr_array]:
     truth, ranking = measured.truth, measured.ranking
     places = np.arange(ranking.shape[1]) < np.diff(truth.indptr)[:, None]
     taken = ranking_indicator(np.where(places, ranking, MISSING), truth.shape[1])
-    right = truth.multiply(taken)
-    both = (csr_array(truth - right), csr_array(taken - right))
-    for matrix in both:
-        matrix.eliminate_zeros()
-    return both
+    return without(truth, taken), without(taken, truth)
 
 
 def wrong_examples(model: Any, X: Any, measured: Measured, called: Called) -> list[dict[str, Any]]:
