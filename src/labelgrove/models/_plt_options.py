@@ -80,15 +80,22 @@ class BudgetedOptions(Options):
     """Options of an online engine, whose memory ``max_bytes`` limits."""
 
     max_bytes: int = 0  # limit of the engine; 0 for none
-    sums_bytes: int = 0  # limit of the second stage's sums; 0 for none
+    sums_bytes: int = 0  # limit of the sums of a second stage that re-ranks; 0 for none
 
     @classmethod
     def _with(cls, parameters: Mapping[str, Any], **others: Any) -> Self:
-        return super()._with(parameters, **others, **budget_from(parameters))
+        most = sums = 0
+        if parameters["max_bytes"] is not None:
+            most = byte_count("max_bytes", parameters["max_bytes"], LEAST_BUDGET)
+            stage = SecondStage.of(parameters.get("second_stage"))
+            sums = 0 if stage is None or stage.tail is None else most * 3 // 16
+        return super()._with(parameters, max_bytes=most - sums, sums_bytes=sums, **others)
 
     @classmethod
     def _parameters_of(cls, saved: Mapping[str, Any]) -> dict[str, Any]:
-        return {**super()._parameters_of(saved), **budget_of(saved)}
+        most, sums = saved["max_bytes"], saved["sums_bytes"]
+        budget = {"max_bytes": most + sums or None, "second_stage": "head" if sums else None}
+        return {**super()._parameters_of(saved), **budget}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,25 +183,6 @@ def resolved_stage(parameters: Mapping[str, Any]) -> Any:
         return stage
     keeps = parameters["preset"] == "paper" or parameters["thresholds"] is not None
     return None if keeps else "calibrate"
-
-
-def budget_from(parameters: Mapping[str, Any]) -> dict[str, int]:
-    """Divide ``max_bytes`` between the engine and the sums of a second stage that re-ranks.
-
-    Both parts are 0 if there is no limit.
-    """
-    if parameters["max_bytes"] is None:
-        return {"max_bytes": 0, "sums_bytes": 0}
-    most = byte_count("max_bytes", parameters["max_bytes"], LEAST_BUDGET)
-    stage = SecondStage.of(parameters.get("second_stage"))
-    sums = 0 if stage is None or stage.tail is None else most * 3 // 16
-    return {"max_bytes": most - sums, "sums_bytes": sums}
-
-
-def budget_of(saved: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters from which `budget_from` computes the saved values."""
-    most, sums = saved["max_bytes"], saved["sums_bytes"]
-    return {"max_bytes": most + sums or None, "second_stage": "head" if sums else None}
 
 
 SOLVERS = ("dual", "adagrad")
