@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter, deque
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
 import numpy as np
@@ -94,14 +94,9 @@ class ProgressiveResult:
 
 def as_result(points: Sequence[ProgressPoint]) -> ProgressiveResult:
     """Return one or more checkpoints as arrays."""
-    return ProgressiveResult(
-        examples=np.array([point.examples for point in points], dtype=np.int64),
-        n_labels=np.array([point.n_labels for point in points], dtype=np.int64),
-        precision=np.array([point.precision for point in points]),
-        recent_precision=np.array([point.recent_precision for point in points]),
-        entropy_reduction=np.array([point.entropy_reduction for point in points]),
-        seconds=np.array([point.seconds for point in points]),
-    )
+    names = [field.name for field in fields(ProgressiveResult)]
+    columns = {name: np.array([getattr(point, name) for point in points]) for name in names}
+    return ProgressiveResult(**columns)
 
 
 class StreamRecord:

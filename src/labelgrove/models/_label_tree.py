@@ -165,7 +165,7 @@ class LabelTreeClassifier(LabelClassifier):
         ([0, 2, 4, 4], [0, 0])
         """
         with self._guard.reading():
-            return label_paths(known(self._learned), X, labels, thread_count(self.n_jobs))
+            return _label_paths(known(self._learned), X, labels, thread_count(self.n_jobs))
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,10 +188,9 @@ class LabelPaths:
     products: npt.NDArray[np.float32]
 
 
-def label_paths(
+def _label_paths(
     learned: Learned[Options, TreeEngine], X: Any, labels: Sequence[Collection[Any]], threads: int
 ) -> LabelPaths:
-    """Return the paths of labels; see `LabelTreeClassifier.label_paths`."""
     rows = learned.check_rows(X)
     if len(labels) != rows.n_rows:
         raise DataError(f"labels has {len(labels)} rows: expected {rows.n_rows}, as X has")

@@ -307,7 +307,8 @@ def statistics_of_lom_tree(nodes: Mapping[str, npt.NDArray[Any]]) -> LOMTreeStat
     astray = np.minimum(went_right, trained - went_right)
     # pi_i |beta - P(right | i)|, without dividing by a class that was never trained on.
     unlike = np.abs(beta[at] * trained - went_right)
-    entropies = _entropies(reached, sums(reached), at)
+    shares = reached / sums(reached)[at]  # of the classes seen at every node
+    entropies = sums(-shares * np.log(shares))
     weights = np.where(left == MISSING, sums(reached), 0.0)
     return LOMTreeStatistics(
         parents=parents,
@@ -320,9 +321,3 @@ def statistics_of_lom_tree(nodes: Mapping[str, npt.NDArray[Any]]) -> LOMTreeStat
         entropy=float(np.average(entropies, weights=weights)) if weights.any() else 0.0,
         root_entropy=float(entropies[0]),
     )
-
-
-def _entropies(counts: Floats, totals: Floats, at: Integers) -> Floats:
-    """Return the entropy of the classes at every node; counts exclude unseen classes."""
-    shares = counts / totals[at]
-    return np.bincount(at, -shares * np.log(shares), minlength=len(totals)).astype(np.float64)
