@@ -30,7 +30,6 @@ class Losses:
     nodes: IntArray  # where they were lost
     depths: IntArray  # of these nodes; the root has depth 0
     at_leaf: Any  # whether the node is the label's leaf
-    unknown: int  # further misses, of labels that the model has never seen
 
     def by_node(self, n_nodes: int) -> IntArray:
         """Count the misses lost at each node."""
@@ -67,7 +66,6 @@ def find_losses(model: Any, X: Any, measured: Measured) -> Losses:
         nodes=paths.nodes[at],
         depths=step[there],
         at_leaf=at == paths.indptr[1:][there] - 1,
-        unknown=int((~there).sum()),
     )
 
 
