@@ -583,18 +583,12 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
             text = TextFeatures(text)
             text.to_dict()  # checks the name
         if not isinstance(classifier, LabelClassifier):
-            turned = isinstance(classifier, ThresholdedClassifier)
+            found, expected = f"of type {type(classifier).__name__}", "an estimator of LabelGrove"
             if isinstance(classifier, type) and issubclass(classifier, LabelClassifier):
-                name = classifier.__name__
-                raise ParameterError(f"classifier is the class {name}; expected {name}()")
-            raise ParameterError(
-                f"classifier is of type {type(classifier).__name__}"
-                + (
-                    "; expected it outside: ThresholdedClassifier(TextClassifier(…))"
-                    if turned
-                    else "; expected an estimator of LabelGrove"
-                )
-            )
+                found, expected = f"the class {classifier.__name__}", f"{classifier.__name__}()"
+            elif isinstance(classifier, ThresholdedClassifier):
+                expected = "it outside: ThresholdedClassifier(TextClassifier(…))"
+            raise ParameterError(f"classifier is {found}; expected {expected}")
         if not isinstance(text, FrontEnd):
             raise ParameterError(
                 f"text is a {type(text).__name__}; expected a front end of labelgrove.text (other "
