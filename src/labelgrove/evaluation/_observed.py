@@ -124,7 +124,8 @@ def observe(
     known[of_class] = True
     outside = excluded_cells(excluded, columns, shape)
     ranking = places_left(np.concatenate(rankings), outside, k)
-    lengths, ids_of_rows = (np.concatenate(parts) for parts in zip(*truth, strict=True))
+    lengths, ids = (np.concatenate(parts) for parts in zip(*truth, strict=True))
+    indptr = np.concatenate(([0], np.cumsum(lengths)))
     classifiers, depth = (
         (np.concatenate(parts).astype(np.float64) for parts in zip(*costs, strict=True))
         if costs
@@ -133,7 +134,7 @@ def observe(
     return Observed(
         labels=tuple(columns),
         known=known,
-        truth=without(_ones(lengths, ids_of_rows, shape), outside),
+        truth=without(csr_array((np.ones(indptr[-1]), ids, indptr), shape=shape), outside),
         ranking=ranking,
         sets=without(_sets(sets, ranking, of_class, shape), outside) if sets else None,
         estimates=without(_spread(estimates, of_class, shape), outside) if estimates else None,
@@ -225,12 +226,6 @@ def as_columns(
         )
     ]
     return np.array(numbered, np.int64).reshape(shape)
-
-
-def _ones(lengths: IntArray, columns: IntArray, shape: tuple[int, int]) -> csr_array:
-    """Build a 0/1 matrix from the number of ones in each row and their columns."""
-    indptr = np.concatenate(([0], np.cumsum(lengths)))
-    return csr_array((np.ones(columns.size), columns, indptr), shape=shape)
 
 
 def _sets(
