@@ -28,11 +28,7 @@ class Score(float):
     value : float
         The metric on the data as given.
     interval : tuple of two floats, optional
-        Lower and upper end of the bootstrap interval, if one was requested.
-
-    Attributes
-    ----------
-    interval : tuple of two floats or None
+        Lower and upper end of the bootstrap interval, if one was requested; an attribute too.
 
     Examples
     --------

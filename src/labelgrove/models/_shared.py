@@ -30,14 +30,10 @@ class SharedModel:
     Parameters
     ----------
     model : OnlineClassifier
-        The model to share. Used directly, it refuses threads that would have to wait.
+        The model to share, an attribute too. Used directly, it refuses threads that would have to
+        wait.
     timeout : float, optional
         Seconds that a thread waits before it raises a ModelStateError; by default no limit.
-
-    Attributes
-    ----------
-    model : OnlineClassifier
-        The shared model.
 
     Notes
     -----
