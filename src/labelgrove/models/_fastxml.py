@@ -11,10 +11,11 @@ from labelgrove import _core
 from labelgrove._parameters import flag, integer, real
 from labelgrove.metrics import inverse_propensity
 from labelgrove.metrics._propensity import FEWEST_EXAMPLES
-from labelgrove.models._forest import Floats, ForestClassifier, ForestStatistics
+from labelgrove.models._forest import ForestClassifier, ForestStatistics
 from labelgrove.models.engine._archive import Format
 from labelgrove.models.engine._examples import Examples
 from labelgrove.models.engine._records import Options, given, seed, word
+from labelgrove.tuning._pairs import FloatArray
 
 GAINS = {"ndcg": 0, "propensity": 1}
 
@@ -134,7 +135,7 @@ class FastXMLClassifier(ForestClassifier):
         """Shape of the trees and quality of the splits; not in models saved for prediction."""
         return self._statistics()[0]
 
-    def _gains(self, options: Any, examples: Examples, n_labels: int) -> Floats | None:
+    def _gains(self, options: Any, examples: Examples, n_labels: int) -> FloatArray | None:
         if options.gain == GAINS["ndcg"] or examples.rows.n_rows < FEWEST_EXAMPLES:
             return None
         counts = np.bincount(examples.ids, minlength=n_labels)

@@ -18,9 +18,7 @@ from labelgrove.models._batch import BatchClassifier, BatchStart
 from labelgrove.models.engine._examples import Examples, Start
 from labelgrove.models.engine._learned import MISSING, Learned, known
 from labelgrove.models.engine._records import Options
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from labelgrove.tuning._pairs import FloatArray, IntArray
 
 
 class ForestClassifier(BatchClassifier):
@@ -49,7 +47,7 @@ class ForestClassifier(BatchClassifier):
         )
         return engine
 
-    def _gains(self, options: Any, examples: Examples, n_labels: int) -> Floats | None:
+    def _gains(self, options: Any, examples: Examples, n_labels: int) -> FloatArray | None:
         """Return the value of each label in a ranking, or None if all are 1."""
         del options, examples, n_labels
         return None
@@ -91,11 +89,11 @@ class ForestStatistics:
 
     arity: int
     n_classes: int
-    trees: Integers
-    parents: Integers
-    depths: Integers
-    reached: Integers
-    objective: Floats
+    trees: IntArray
+    parents: IntArray
+    depths: IntArray
+    reached: IntArray
+    objective: FloatArray
 
     @property
     def n_nodes(self) -> int:
@@ -146,7 +144,7 @@ def _forest_statistics(
     )
 
 
-def of_inner(inner: npt.NDArray[np.bool_], values: npt.NDArray[Any]) -> Floats:
+def of_inner(inner: npt.NDArray[np.bool_], values: npt.NDArray[Any]) -> FloatArray:
     """Expand values of the inner nodes to all nodes, with NaN for the leaves."""
     spread = np.full((len(inner), *values.shape[1:]), np.nan)
     spread[inner] = values

@@ -9,14 +9,10 @@ import numpy as np
 
 from labelgrove import _core
 from labelgrove._parameters import flag, integer, real
-from labelgrove.models._forest import (
-    Floats,
-    ForestClassifier,
-    ForestStatistics,
-    of_inner,
-)
+from labelgrove.models._forest import ForestClassifier, ForestStatistics, of_inner
 from labelgrove.models.engine._archive import Format
 from labelgrove.models.engine._records import Options, given, seed, word, words_of
+from labelgrove.tuning._pairs import FloatArray
 
 LEARNERS = words_of(_core.LearnerKind)
 del LEARNERS["arow"]  # it does not support squared loss
@@ -212,7 +208,7 @@ class LdSMStatistics(ForestStatistics):
         Average number of children beyond the first that an example was sent to; NaN for leaves.
     """
 
-    course: Floats
-    balance: Floats
-    purity: Floats
-    multi_way: Floats
+    course: FloatArray
+    balance: FloatArray
+    purity: FloatArray
+    multi_way: FloatArray

@@ -26,9 +26,7 @@ from labelgrove.models.engine._examples import Start
 from labelgrove.models.engine._learned import MISSING, Learned, known
 from labelgrove.models.engine._records import given, word, words_of
 from labelgrove.trees._structure import depths_of
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from labelgrove.tuning._pairs import FloatArray, IntArray
 
 LOSSES = words_of(_core.Loss)
 
@@ -253,13 +251,13 @@ class LOMTreeStatistics:
         The entropy of the classes of all examples, in nats, before any split.
     """
 
-    parents: Integers
-    depths: Integers
-    reached: Integers
-    swaps: Integers
-    balance: Floats
-    purity: Floats
-    objective: Floats
+    parents: IntArray
+    depths: IntArray
+    reached: IntArray
+    swaps: IntArray
+    balance: FloatArray
+    purity: FloatArray
+    objective: FloatArray
     entropy: float
     root_entropy: float
 
@@ -295,7 +293,7 @@ def statistics_of_lom_tree(nodes: Mapping[str, npt.NDArray[Any]]) -> LOMTreeStat
     parents[left[inner]] = parents[right[inner]] = inner
     at = np.repeat(np.arange(n), nodes["node.classes"])  # the node of every class
 
-    def sums(values: npt.NDArray[Any]) -> Floats:
+    def sums(values: npt.NDArray[Any]) -> FloatArray:
         return np.bincount(at, values, minlength=n).astype(np.float64)
 
     reached, trained, went_right = (

@@ -15,8 +15,7 @@ from labelgrove._parameters import numbers
 from labelgrove.models._plt_options import EngineOptions
 from labelgrove.models.engine._learned import AnyLearned, TunedScope
 from labelgrove.tuning import Thresholds
-
-FloatArray = npt.NDArray[np.float64]
+from labelgrove.tuning._pairs import FloatArray
 
 _ARRAY = "threshold.value"
 

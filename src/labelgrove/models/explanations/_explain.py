@@ -15,7 +15,7 @@ from labelgrove import _core
 from labelgrove._errors import DataError, ParameterError, brief
 from labelgrove._parameters import integer
 from labelgrove._validation import Rows
-from labelgrove.models.engine._learned import MISSING, AnyLearned, TreeEngine
+from labelgrove.models.engine._learned import MISSING, AnyLearned, Floats, TreeEngine
 from labelgrove.models.engine._staged import StagedEngine, first_stage
 from labelgrove.models.engine._trees import tree_numbers
 from labelgrove.models.explanations._explanation import (
@@ -29,7 +29,6 @@ from labelgrove.models.explanations._explanation import (
 from labelgrove.tuning._second_stage import CANDIDATES
 
 _TINY = float(np.finfo(np.float64).tiny)
-Floats = npt.NDArray[np.float32]
 _MOST = 0.5
 
 _Weighed = tuple[tuple[Contribution, ...], float]

@@ -7,7 +7,6 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array, issparse, vstack
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
@@ -18,8 +17,7 @@ from labelgrove._errors import DataError
 from labelgrove._sparse import csr_of, require_inside, triples
 from labelgrove._validation import n_rows_of
 from labelgrove.models.engine._predicting import SearchStats
-
-FloatArray = npt.NDArray[np.float64]
+from labelgrove.tuning._pairs import FloatArray
 
 _DENSE_BYTES = 2**26
 """Largest size of the dense probabilities of a batch of rows."""

@@ -21,8 +21,6 @@ from labelgrove._targets import parse_targets
 from labelgrove._validation import check_weights, n_rows_of
 from labelgrove.models.thresholds._estimates import sliceable
 
-Rows = npt.NDArray[np.int64]
-
 FOLDS = 5
 
 
@@ -49,7 +47,7 @@ class Labelled:
         truth = csr_array((ones, ids, indptr), shape=(targets.n_rows, len(labels)))
         return cls(X, sliceable(y), targets.kind, targets.n_columns or 0, truth)
 
-    def take(self, rows: Rows) -> Labelled:
+    def take(self, rows: npt.NDArray[np.int64]) -> Labelled:
         """Return some of the rows, in the given order."""
         X, y = _safe_indexing(self.X, rows), _safe_indexing(self.y, rows)
         weights = None if self.weights is None else self.weights[rows]

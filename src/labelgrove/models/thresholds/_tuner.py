@@ -8,7 +8,6 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array, vstack
 
 from labelgrove._cuts import Cut
@@ -34,12 +33,11 @@ from labelgrove.tuning import (
 )
 from labelgrove.tuning._auto import SMALLEST, Goal
 from labelgrove.tuning._bounds import UPPER, clip, prior_lower
+from labelgrove.tuning._pairs import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from labelgrove.models._base import LabelClassifier
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 METHODS = ("auto", "ofo", "fta", "sto")
 
