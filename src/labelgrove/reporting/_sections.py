@@ -138,15 +138,8 @@ def frequency(columns: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[di
     seen = np.array(columns["seen"], np.int64)
     f1 = np.array([np.nan if value is None else value for value in columns["f1"]], np.float64)
     there = (seen > 0) & np.isfinite(f1)
-    points = [
-        {
-            "label": columns["label"][i],
-            "seen": columns["seen"][i],
-            "f1": columns["f1"][i],
-            "support": columns["support"][i],
-        }
-        for i in np.flatnonzero(there).tolist()
-    ]
+    shown = ("label", "seen", "f1", "support")
+    points = [{name: columns[name][i] for name in shown} for i in np.flatnonzero(there).tolist()]
     which = np.floor(np.log10(np.maximum(seen, 1)) * _FREQUENCY_BINS).astype(np.int64)
     means = []
     for one in np.unique(which[there]).tolist():

@@ -129,11 +129,8 @@ def _one_label(events: _Events, part: slice, counts: Counts, rule: Rule) -> None
     """Process all pairs of one label; `counts` are views of one element."""
     a, b, upper = float(rule.a[0]), float(rule.b[0]), rule.upper
     fixed = None if rule.lower is None else math.nextafter(float(rule.lower[0]), math.inf)
-    hits, positives, predicted = (
-        int(counts.hits[0]),
-        int(counts.positives[0]),
-        int(counts.predicted[0]),
-    )
+    hits, positives = int(counts.hits[0]), int(counts.positives[0])
+    predicted = int(counts.predicted[0])
     scores, truths = events.score[part].tolist(), events.truth[part].tolist()
     for score, truth, seen in zip(scores, truths, events.seen[part].tolist(), strict=True):
         tau = (a + hits) / (b + (positives + predicted))

@@ -123,11 +123,8 @@ class Options:
     @classmethod
     def completed(cls, saved: Mapping[str, Any]) -> dict[str, Any]:
         """Return options saved by an earlier version, with defaults for newer options."""
-        known = {one.name: one.default for one in fields(cls)}
-        return {
-            **{name: value for name, value in known.items() if value is not MISSING},
-            **saved,
-        }
+        defaults = {one.name: one.default for one in fields(cls) if one.default is not MISSING}
+        return {**defaults, **saved}
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
@@ -212,10 +209,8 @@ class CompactionReport:
         return report
 
     def _is_sound(self) -> bool:
-        weights, sizes = (
-            (self.weights_before, self.weights_after),
-            (self.bytes_before, self.bytes_after),
-        )
+        weights = self.weights_before, self.weights_after
+        sizes = self.bytes_before, self.bytes_after
         measured = [one for one in (self.precision_before, self.precision_after) if one is not None]
         return (
             isinstance(self.dtype, str)

@@ -360,11 +360,8 @@ def _in_forest(found: Mapping[str, Any]) -> Ways:
     counts = np.zeros(len(before))
     for way, share in zip(ways, found["leaf.share"].tolist(), strict=True):
         counts[way] += share
-    order = [
-        i
-        for i in np.argsort(-found["leaf.share"], kind="stable").tolist()
-        if found["leaf.votes"][i]
-    ]
+    best_first = np.argsort(-found["leaf.share"], kind="stable")
+    order = best_first[found["leaf.votes"][best_first] != 0].tolist()
     leaves = tuple(
         Leaf(
             tree=int(found["leaf.tree"][i]),
