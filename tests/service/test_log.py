@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import random
+import shutil
 import sqlite3
 import sys
 import threading
@@ -135,6 +136,30 @@ def test_forgotten_text_leaves_the_write_ahead_log_once_nobody_reads_it(path: Pa
     reader.close()
     log.append(additions(1)).result()
     assert b"secret" not in ahead.read_bytes() and b"secret" not in path.read_bytes()
+    log.close()
+
+
+def test_forgotten_text_that_a_stop_left_in_the_write_ahead_log_leaves_it_later(
+    path: Path, tmp_path: Path
+) -> None:
+    log = Log(path)
+    log.append([Addition("learn", Learnt("a secret", ["x"]), "s")]).result()
+    with closing(sqlite3.connect(path, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM events").fetchone()
+        log.forget("s").result(5)
+        killed = tmp_path / "killed.sqlite"
+        for end in ("", "-wal"):
+            shutil.copy(f"{path}{end}", f"{killed}{end}")
+        log.close()
+        log = Log(path)
+        assert b"secret" in Path(f"{path}-wal").read_bytes()
+    log.append(additions(1)).result()
+    assert b"secret" not in Path(f"{path}-wal").read_bytes() + path.read_bytes()
+    log.close()
+    log = Log(killed)
+    assert b"secret" not in Path(f"{killed}-wal").read_bytes() + killed.read_bytes()
+    assert log.head == 2
     log.close()
 
 

@@ -118,7 +118,7 @@ class Log:
         self.controls: list[Row] = []
         self.rebuilt = (0, 0)
         self._committed = committed
-        self._erased = True  # whether the write-ahead log has no forgotten example
+        self._erased = False  # whether the write-ahead log is known to have no forgotten example
         self._broken: str | None = None
         self._reading = threading.Lock()
         with refusing_damage(path), ExitStack() as unless_damaged:
@@ -126,6 +126,7 @@ class Log:
             self._reader = unless_damaged.enter_context(closing(connect(path, reading=True)))
             for row in verified(self._reader, path):
                 self._count(row)
+            self._erase_written_ahead(0)  # of a process that was killed, or had other readers
             unless_damaged.pop_all()
         self._queue: Batches[_Operation] = Batches(
             self._commit, f"log of {path.parent.name}", most=_BATCH, waiting=_MOST_WAITING
