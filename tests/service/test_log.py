@@ -421,6 +421,20 @@ def test_a_key_is_forgotten_after_a_week(path: Path, monkeypatch: pytest.MonkeyP
     log.close()
 
 
+def test_no_request_waits_until_all_old_keys_are_removed(path: Path) -> None:
+    log = Log(path)
+    log._writer.executemany(
+        "INSERT INTO requests VALUES (?, ?, ?, ?)", ((f"old {i}", b"", b"", i) for i in range(50))
+    )
+    left = []
+    for number in range(8):
+        log.append(additions(1), f"new {number}").result()
+        found = log._reader.execute("SELECT count(*) FROM requests WHERE key LIKE 'old%'")
+        left += found.fetchone()
+    assert left == [40, 30, 20, 10, 0, 0, 0, 0]
+    log.close()
+
+
 def test_the_log_stays_shut_where_the_disk_could_not_flush(path: Path) -> None:
     log = Log(path)
     failure = sqlite3.OperationalError("disk I/O error")

@@ -37,6 +37,7 @@ from labelgrove.service._problems import DamagedLog, Overtaken, Problem
 _logger = logging.getLogger("labelgrove.service")
 
 _KEPT_KEYS_MS = 7 * 24 * 3600 * 1000
+_KEYS_AT_ONCE = 10  # more than a request adds, and too few for any to wait
 _MOST_SUGGESTIONS = 100_000
 _MOST_WAITING = 10_000
 _BATCH = 1_000
@@ -466,7 +467,10 @@ def _once(
         return answer
     answer = run(connection)
     moment = now()
-    connection.execute("DELETE FROM requests WHERE at < ?", (moment - _KEPT_KEYS_MS,))
+    connection.execute(
+        "DELETE FROM requests WHERE key IN (SELECT key FROM requests WHERE at < ? LIMIT ?)",
+        (moment - _KEPT_KEYS_MS, _KEYS_AT_ONCE),
+    )
     connection.execute(
         "INSERT INTO requests VALUES (?, ?, ?, ?)", (key, digest, encoded(answer), moment)
     )
