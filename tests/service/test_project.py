@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import wait
 from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 from queue import Queue
 from threading import Event, Thread
@@ -555,9 +556,8 @@ def test_kept_snapshots_are_few_and_the_denser_the_newer() -> None:
         kept = spaced(last)
         assert {*spaced(last + 1)} <= {*kept, last + 1}  # what was thinned is not missed later
         assert len(kept) <= 1 + last.bit_length()
-        for back in range(1, last):
-            start = max((one for one in kept if one <= last - back), default=0)
-            assert last - start < 4 * back
+        for before, first in pairwise([0, *kept]):  # of an example that only the first one has
+            assert last - before <= 3 * max(last - first, 1)
 
 
 @pytest.mark.parametrize("place", [25, 77, 118, 149])
@@ -635,7 +635,36 @@ def test_no_snapshot_from_before_a_new_beginning_lasts(tmp_path: Path) -> None:
     project.log.append(additions(60, 1)).result()
     expected = fingerprint_at_the_end(project)
     project.snapshot().result()
-    assert [one.sequence for one in project.snapshots()] == [166, 160, 150, 140, 120]
+    assert [one.sequence for one in project.snapshots()] == [166, 160, 150, 140, 120, 106]
+    project = without_snapshots(project)
+    assert fingerprint_at_the_end(project) == expected
+    project.close()
+
+
+@pytest.mark.parametrize(
+    "beginning",
+    [Addition("merge", Merging(["fox", "goat"], "farm")), Addition("rebuilt", Rebuilt(60))],
+)
+def test_what_came_before_a_new_beginning_is_learnt_again_only_for_an_example_from_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, beginning: Addition
+) -> None:
+    read_from: list[int] = []
+    project = opened(tmp_path, SPACED)
+    project.log.append([*additions(104), beginning, *additions(60, 1)]).result()
+    fingerprint_at_the_end(project)
+    events = History.events
+
+    def noted(self: History, after: int, *more: Any) -> Any:
+        read_from.append(after)
+        return events(self, after, *more)
+
+    monkeypatch.setattr(History, "events", noted)
+    for place, begun in ((108, 106), (20, 0), (109, 106)):
+        read_from.clear()
+        project.applied(project.log.forget(f"@{place}").result().sequence).result(60)
+        assert read_from[0] == begun
+    monkeypatch.undo()
+    expected = fingerprint_at_the_end(project)
     project = without_snapshots(project)
     assert fingerprint_at_the_end(project) == expected
     project.close()

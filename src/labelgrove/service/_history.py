@@ -79,11 +79,7 @@ class History:
             [one for one in snapshots(self._folder) if one.sequence <= upto and self.holds(one)],
             lambda one: Learner(self._settings, self._controls, one.sequence, one.path),
         ) or Learner(self._settings)
-        beginnings = [
-            row
-            for row in self._controls
-            if row.kind in NEW_BEGINNINGS and learner.sequence < row.sequence <= upto
-        ]
+        beginnings = self._beginnings(learner.sequence, upto)
         to_learn, started = upto - (0 if beginnings else learner.sequence), time.monotonic()
         if to_learn >= LONG:
             told = "%s: learning %d events of the log that no snapshot has"
@@ -92,6 +88,8 @@ class History:
             last = beginnings[-1]
             learner = Learner(self._settings, self._controls, last.sequence - 1)
             learner.begin_anew(last, self._begun_at(last, stopping))
+            if last.sequence < upto:
+                keep(learner, upto)
         for place in [*self.lasting(upto), upto]:
             if place > learner.sequence:
                 for rows in self.events(learner.sequence, place, stopping):
@@ -148,14 +146,21 @@ class History:
     def lasting(self, head: int) -> list[int]:
         """Return the events at which snapshots are kept although there are newer ones.
 
-        Forgetting an example then takes about as long as what came after it took to learn. None
-        are before the last new beginning, where the model is learnt from the first event anyway.
+        Forgetting an example then takes about as long as what came after it took to learn. Before
+        the last new beginning there are none: the model is learnt from the first event anyway.
         """
         every = self._settings.snapshot_every
-        begun = max(
-            (row.sequence for row in self._controls if row.kind in NEW_BEGINNINGS), default=0
-        )
-        return [every * one for one in spaced(head // every) if every * one >= begun]
+        begun = max((row.sequence for row in self._beginnings(0, head)), default=0)
+        later = [every * one for one in spaced(head // every) if every * one > begun]
+        return [begun, *later] if begun else later
+
+    def _beginnings(self, after: int, upto: int) -> list[Row]:
+        """Return the new beginnings among the events between two sequence numbers."""
+        return [
+            row
+            for row in self._controls
+            if row.kind in NEW_BEGINNINGS and after < row.sequence <= upto
+        ]
 
     def changes(self, after: int, before: int) -> set[str]:
         """Return the kinds of events between two others that change earlier examples."""

@@ -18,7 +18,7 @@ import msgspec
 
 from labelgrove._errors import LabelGroveError
 from labelgrove.service._batches import Batches
-from labelgrove.service._events import Rebuilt, Row, body_of
+from labelgrove.service._events import NEW_BEGINNINGS, Rebuilt, Row, body_of
 from labelgrove.service._history import LONG, History
 from labelgrove.service._log import Addition, Log, now
 from labelgrove.service._model import EMPTY, Learner, Suggested
@@ -334,10 +334,13 @@ class Project:
         """Apply some events; return how many to apply next time."""
         started = time.perf_counter()
         try:
-            # Take snapshots at the same events on all replicas, whatever the batch sizes.
+            # Take snapshots at the same events on all replicas, whatever the batch sizes: at
+            # multiples, and where the model begins anew, since what came before takes long.
             every = self.settings.snapshot_every
             size = min(size, every - self.learner.sequence % every)
             rows = self.log.read(self.learner.sequence, size)
+            begun = next((i for i, row in enumerate(rows, 1) if row.kind in NEW_BEGINNINGS), 0)
+            rows = rows[: begun or None]
             self._judge(rows)
             self._apply(rows)
         except ShuttingDown as stopped:  # the next start learns the log again
@@ -351,7 +354,7 @@ class Project:
             _log.exception("%s: stopped after event %d", self.name, self.learner.sequence)
             return 1
         self._tell()
-        if self.learner.sequence % every == 0:
+        if begun or self.learner.sequence % every == 0:
             self._snapshot_if_new()
         seconds = time.perf_counter() - started
         faster = 2 * size if seconds < _SECONDS and len(rows) == size else size
