@@ -358,6 +358,40 @@ def test_projects_that_grow_are_put_away(tmp_path: Path, monkeypatch: pytest.Mon
     assert not any(one.name == "memory of models" for one in threading.enumerate())
 
 
+def test_projects_can_be_listed_while_one_is_put_away(tmp_path: Path) -> None:
+    popping, listing, popped = threading.Event(), threading.Event(), threading.Event()
+
+    class Open(dict[str, Project]):
+        def pop(self, *name: Any) -> Any:
+            popping.set()
+            listing.wait(0.2)
+            project = super().pop(*name)
+            popped.set()
+            return project
+
+    class Going(set[str]):
+        def __contains__(self, name: object) -> bool:
+            if popping.is_set():
+                listing.set()
+                popped.wait(0.2)
+            return super().__contains__(name)
+
+    service = Service(tmp_path)
+    for name in ("a", "b", "c"):
+        service.create(name, SMALL)
+    service.teach("b", ["cat"], [["pets"]])
+    with service.using("b") as project:
+        project.applied(project.log.head).result()
+    service._open, service._going, service._memory = Open(service._open), Going(), 1
+    putting_away = threading.Thread(target=service._make_room)
+    putting_away.start()
+    assert popping.wait(5)
+    service.held()
+    putting_away.join()
+    assert [project.name for project in service.held()] == ["b"]
+    service.close()
+
+
 def test_the_memory_limit_includes_the_counts_of_words(tmp_path: Path) -> None:
     settings = msgspec.structs.replace(SMALL, text={"n_features": 2**20})  # 4 MiB each
     service = Service(tmp_path, memory=10_000_000)

@@ -253,7 +253,8 @@ class Service:
         try:
             with self._alone(name, deleting=True):
                 folder = self._existing(name)
-                project = self._open.pop(name, None)
+                with self._changed:
+                    project = self._open.pop(name, None)
                 if project is not None:
                     project.close()
                 self._clear(name)
@@ -419,8 +420,8 @@ class Service:
                 if self._open[name].is_behind():
                     continue
                 self._busy.add(name)
-            try:
                 project = self._open.pop(name)
+            try:
                 project.close()
                 with self._changed:
                     self._heads[name] = project.log.head  # with what waited to be written
