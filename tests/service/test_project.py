@@ -27,6 +27,7 @@ from hypothesis import strategies as st
 
 from labelgrove.service import _history, _log, _project, _rebuild
 from labelgrove.service._batches import Batches
+from labelgrove.service._database import recover
 from labelgrove.service._events import (
     Deprecation,
     Example,
@@ -636,6 +637,27 @@ def test_no_snapshot_from_before_a_new_beginning_lasts(tmp_path: Path) -> None:
     expected = fingerprint_at_the_end(project)
     project.snapshot().result()
     assert [one.sequence for one in project.snapshots()] == [166, 160, 150, 140, 120, 106]
+    project = without_snapshots(project)
+    assert fingerprint_at_the_end(project) == expected
+    project.close()
+
+
+def test_no_forgotten_example_returns_with_a_log_that_lost_its_end(tmp_path: Path) -> None:
+    project = opened(tmp_path)
+    project.log.append(additions(40)).result()
+    project.log.append([Addition("learn", Learnt("quagga quagga", ["zebra"]), "secret")]).result()
+    fingerprint_at_the_end(project)
+    project.snapshot().result()
+    project.stop("killed")
+    project.log.forget("secret").result()
+    project.close()
+    with closing(sqlite3.connect(project.log.path)) as log:
+        log.execute("UPDATE events SET checksum = checksum + 1 WHERE kind = 'forget'")
+        log.commit()
+    assert recover(project.log.path)[0] == 42
+    project = opened(tmp_path)
+    expected = fingerprint_at_the_end(project)
+    assert "zebra" not in project.learner.labels()
     project = without_snapshots(project)
     assert fingerprint_at_the_end(project) == expected
     project.close()

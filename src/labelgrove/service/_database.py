@@ -96,7 +96,8 @@ def recover(path: Path) -> tuple[int, Path]:
     """Replace a damaged log by one with the events before the first damaged event.
 
     If no event is intact, the log is only moved away. Idempotency keys and remembered suggestions
-    are not recovered.
+    are not recovered. Snapshots are removed, since they may have an example whose text is erased
+    but whose forgetting was among the lost events.
 
     Returns
     -------
@@ -121,6 +122,8 @@ def recover(path: Path) -> tuple[int, Path]:
         [kept] = target.execute("SELECT count(*) FROM events").fetchone()
         target.execute("COMMIT")
         target.execute("PRAGMA journal_mode=DELETE")
+    for model in path.parent.glob("*.lg"):
+        model.unlink()
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     moved = path.with_name(f"log.damaged-{stamp}.sqlite")
     for end in ("-wal", "-shm"):
