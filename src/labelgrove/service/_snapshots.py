@@ -67,7 +67,7 @@ def spaced(last: int) -> list[int]:
 
 
 def write_snapshot(
-    folder: Path, learner: Learner, known: int, lasting: Collection[int] = ()
+    folder: Path, learner: Learner, known: int, lasting: Collection[int]
 ) -> Snapshot:
     """Write a snapshot, and remove all but the newest ones and those at the numbers in `lasting`.
 
