@@ -27,7 +27,8 @@ void register_compact_plt(nb::module_& module) {
           nb::arg("node"),
           "The features of an inner node of the first tree, and its (features + 1, children) weights as a flat array, "
           "the bias first.")
-      .def_prop_ro("n_trees", [](const Model& self) { return self.engine.trees().size(); });
+      .def_prop_ro("n_trees", [](const Model& self) { return self.engine.trees().size(); })
+      .def_prop_ro("link_is_measured", [](const Model& self) { return self.engine.link_is_measured(); });
 }
 
 }  // namespace labelgrove::bindings

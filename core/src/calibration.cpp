@@ -75,6 +75,12 @@ std::vector<Point> points_of(const std::vector<Pool>& pools) {
   return points;
 }
 
+double total(const MarginCounts::Counts& counts) {
+  double sum = 0.0;
+  for (const std::uint64_t count : counts) sum += static_cast<double>(count);
+  return sum;
+}
+
 }  // namespace
 
 void MarginCounts::add(float margin, bool positive) {
@@ -93,10 +99,9 @@ void MarginCounts::add(std::span<const std::uint64_t, kBins> negatives,
   }
 }
 
-Calibration::Calibration(const MarginCounts& counts) : counts_(counts) {
-  double positives = 0.0;
-  for (const std::uint64_t count : counts.positives()) positives += static_cast<double>(count);
-  if (positives < kFewestPositives) {
+Calibration::Calibration(const MarginCounts& counts)
+    : counts_(counts), measured_(total(counts.positives()) >= kFewestPositives) {
+  if (!measured_) {
     for (std::size_t bin = 0; bin < kBins; ++bin) {
       const double loss = std::max(0.0, 1.0 - centre(bin));
       at_centre_[bin] = static_cast<float>(fixed_exp(-loss * loss));

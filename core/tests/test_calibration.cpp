@@ -25,10 +25,13 @@ TEST("calibration: with few positives it is the link of the squared hinge") {
   MarginCounts counts;
   for (int i = 0; i < 49; ++i) counts.add(-1.0F, true);
   const std::vector<float> found = curve(Calibration(counts));
+  CHECK(!Calibration(counts).measured());
   for (std::size_t bin = 0; bin < kBins; ++bin) {
     const double loss = std::max(0.0, 1.0 - static_cast<double>(centre(bin)));
     CHECK_NEAR(found[bin], std::exp(-loss * loss), 1e-6);
   }
+  counts.add(-1.0F, true);
+  CHECK(Calibration(counts).measured());
 }
 
 TEST("calibration: it finds the probabilities that the counts were drawn from, and keeps the order of siblings") {

@@ -393,6 +393,9 @@ class CompactPlt:
     @property
     def n_trees(self) -> int: ...
 
+    @property
+    def link_is_measured(self) -> bool: ...
+
 class EmbeddingPlt:
     """
     Learnt vectors under a label tree; see core/include/labelgrove/embedding_plt.hpp.

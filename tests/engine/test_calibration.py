@@ -132,6 +132,44 @@ def test_few_examples_are_all_learnt_from_at_once() -> None:
     assert all(np.array_equal(ours[name], theirs[name]) for name in ours)
 
 
+@pytest.mark.parametrize(("n", "measured"), [(600, False), (1500, True)])
+def test_a_link_is_not_measured_if_the_second_stage_has_seen_the_fixed_one(
+    n: int, measured: bool
+) -> None:
+    X, Y = noisy(n)
+    assert arrays_of(PLTClassifier().fit(X, Y))["margins.positive"].sum() > 0
+    ours, fixed = (
+        arrays_of(PLTClassifier(link=link, second_stage="calibrate").fit(X, Y))
+        for link in (None, "squared_hinge")
+    )
+    assert ("margins.positive" in ours) == measured
+    assert measured or all(ours[name].tobytes() == fixed[name].tobytes() for name in fixed)
+
+
+def test_nor_if_what_the_second_stage_has_seen_was_too_little_to_measure(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    train, links = PLTClassifier._train, list[bool]()
+
+    def watched(*given: Any) -> Any:
+        engine = train(*given)
+        links.append(engine.batch.link_is_measured)
+        return engine
+
+    monkeypatch.setattr(PLTClassifier, "_train", watched)
+    X, Y = noisy(1000)
+    y: list[list[int]] = [row[:1] if i % 9 < 5 else [] for i, row in enumerate(Y)]
+    for seed in range(8):
+        PLTClassifier(random_state=seed).fit(X, y)
+        plain = links.pop()
+        PLTClassifier(random_state=seed, second_stage="calibrate").fit(X, y)
+        if plain and not links[0]:
+            assert links == [False, False]
+            return
+        links.clear()
+    raise AssertionError("every seed measures both links, or none")
+
+
 def test_an_example_that_counts_nothing_calibrates_nothing() -> None:
     X, Y = noisy(1200)
     weights = np.ones(len(Y))

@@ -56,7 +56,8 @@ def online() -> OnlinePLTClassifier:
 @pytest.fixture(scope="module")
 def batch() -> PLTClassifier:
     X, Y = near_centroids()
-    clf = PLTClassifier(second_stage="tail", arity=3, max_leaf_size=4).fit(X, Y)
+    shape: dict[str, Any] = {"arity": 3, "max_leaf_size": 4, "link": "squared_hinge"}
+    clf = PLTClassifier(second_stage="tail", **shape).fit(X, Y)
     assert stage_of(clf).stage.reranks
     return clf
 
@@ -365,9 +366,10 @@ def test_where_ranking_gains_nothing_it_stays_as_it_was() -> None:
     rng = np.random.default_rng(0)
     X, Y = near_centroids()
     X = rng.normal(size=X.shape).astype(np.float32)  # uninformative features
-    clf = PLTClassifier(second_stage="head", arity=3, max_leaf_size=4).fit(X, Y)
+    shape: dict[str, Any] = {"arity": 3, "max_leaf_size": 4, "link": "squared_hinge"}
+    clf = PLTClassifier(second_stage="head", **shape).fit(X, Y)
     assert not stage_of(clf).stage.reranks
-    plain = PLTClassifier(arity=3, max_leaf_size=4).fit(X, Y)
+    plain = PLTClassifier(**shape).fit(X, Y)
     labels, scores = plain.predict_topk(X[:30], 14)
     found, probabilities = clf.predict_topk(X[:30], 14)
     assert np.array_equal(found, labels) and not np.array_equal(probabilities, scores)

@@ -37,10 +37,13 @@ class Calibration {
   explicit Calibration(const MarginCounts& counts);
 
   const MarginCounts& counts() const { return counts_; }
+  // Whether there were enough positives.
+  bool measured() const { return measured_; }
   void apply(const float* margins, std::uint32_t n, float* probabilities) const;
 
  private:
   MarginCounts counts_;
+  bool measured_;
   std::array<float, MarginCounts::kBins> at_centre_{};  // by bin: the probability at its centre
 };
 

@@ -71,6 +71,8 @@ class CompactPlt {
   std::uint64_t examples_seen() const { return examples_seen_; }
   bool can_learn() const { return false; }
   bool usable() const { return true; }
+  // Whether margins become probabilities by the counts of margins.
+  bool link_is_measured() const { return calibration_ != nullptr && calibration_->measured(); }
   // Throws std::invalid_argument, and removes none, if one has no leaf or is given twice.
   void remove_labels(std::span<const LabelId> labels);
 

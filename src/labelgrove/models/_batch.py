@@ -22,7 +22,7 @@ from labelgrove.models.engine._staged import StagedEngine
 _SHARE, _MOST = 0.2, 8192
 """Examples held out for a second stage: this share of the rows, up to this number."""
 
-BatchStart = Start[Callable[[Examples, _core.Progress], Engine]]
+BatchStart = Start[Callable[[Examples, _core.Progress, Engine | None], Engine]]
 
 
 class BatchClassifier(LabelClassifier):
@@ -41,7 +41,11 @@ class BatchClassifier(LabelClassifier):
 
     @abstractmethod
     def _start(self) -> BatchStart:
-        """Check the parameters; the engine is made from the examples."""
+        """Check the parameters.
+
+        The engine is made from the examples and the engine whose predictions the second stage has
+        seen, or None if there is none. Its scores must mean the same as that engine's.
+        """
 
 
 def fit_at_once(model: Any, X: Any, y: Any, sample_weight: Any, own: Mask) -> None:
@@ -72,16 +76,18 @@ def fit_at_once(model: Any, X: Any, y: Any, sample_weight: Any, own: Mask) -> No
 def _train(model: Any, start: BatchStart, examples: Examples) -> Engine:
     """Train a second stage, if any, on held-out examples; then learn from all examples."""
     if start.stage is None:
-        return start.make(examples, model._progress)
+        return start.make(examples, model._progress, None)
+    seen: Engine | None = None
     held_out, others = _split(examples, start.options)
     if len(held_out) > 0:
         tried, shown = examples.at(others), examples.at(held_out)
-        before = StagedEngine(start.make(tried, model._progress), start.stage)
+        seen = start.make(tried, model._progress, None)
+        before = StagedEngine(seen, start.stage)
         _add_to_sums(before, tried)
         row_of = np.repeat(np.arange(len(held_out)), np.diff(shown.indptr))
         before.observe(shown.rows.arrays, row_of, shown.ids, thread_count(model.n_jobs))
         model._progress = _core.Progress()
-    engine = StagedEngine(start.make(examples, model._progress), start.stage)
+    engine = StagedEngine(start.make(examples, model._progress, seen), start.stage)
     _add_to_sums(engine, examples)
     return engine
 

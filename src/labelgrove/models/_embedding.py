@@ -221,8 +221,10 @@ class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
         vectors: npt.NDArray[np.float32],
         examples: Examples | None = None,
         progress: _core.Progress | None = None,
+        seen: Any = None,
     ) -> _core.EmbeddingPlt:
         """Make an engine and fit it on the examples; without any, start on the given tree."""
+        del seen
         if examples is None:
             tree, ids = plan.given or LabelTree([-1], []), None
         else:

@@ -32,7 +32,10 @@ class ForestClassifier(BatchClassifier):
         options = self._format.options.from_parameters(self.get_params(deep=False))
         return Start(options, partial(self._grow, options))
 
-    def _grow(self, options: Options, examples: Examples, progress: _core.Progress) -> _core.Forest:
+    def _grow(
+        self, options: Options, examples: Examples, progress: _core.Progress, seen: Any
+    ) -> _core.Forest:
+        del seen
         engine = _core.Forest(options.to_dict())
         n_labels = examples.first + len(examples.fresh)
         engine.grow(

@@ -67,8 +67,8 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         How a node's margin m becomes a probability. For the squared hinge the default is
         ``"calibrated"``: the share of right children at that margin, measured on some examples of
         each node (one in ten, or fewer where n > 40,960 examples: 4,096/n) before the node learns
-        from them too. With fewer than 500 examples, or ``max_iter`` below 8, it is
-        ``"squared_hinge"``: exp(-max(0, 1 - m)²), as in Parabel. ``"cubic_hinge"``:
+        from them too. With fewer than 500 examples (625 with a second stage), or ``max_iter``
+        below 8, it is ``"squared_hinge"``: exp(-max(0, 1 - m)²), as in Parabel. ``"cubic_hinge"``:
         exp(-max(0, 1 - m)³), as in PECOS. For the logistic loss it is σ(m), or ``"softmax"``:
         siblings compete and the probabilities of all labels sum to one (hierarchical softmax),
         for multi-class targets only.
@@ -210,8 +210,10 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         labels: LabelRegistry,
         examples: Examples,
         progress: _core.Progress,
+        seen: BatchEngine | None,
     ) -> BatchEngine:
         """Build the trees and learn their node classifiers."""
+        measure = seen is None or seen.batch.link_is_measured
         rows, indptr, ids = examples.rows, examples.indptr, examples.ids
         built = plan.build(rows, indptr, ids, labels)
         trees = [engine_tree(tree, tree.leaf_labels) for tree in built]
@@ -226,7 +228,7 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
             arrays["counters"][1] = rows.n_rows  # examples, not the steps of all passes
         else:
             arrays = _core.train_batch_plt(
-                options.for_training(rows.n_rows),
+                options.for_training(rows.n_rows, measure),
                 trees,
                 len(labels),
                 *rows.arrays,

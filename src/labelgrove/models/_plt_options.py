@@ -269,11 +269,15 @@ class BatchOptions(Options):
             plenty=real("plenty", p.get("plenty", _PLENTY if falls else 0.0), 0.0, _LARGEST),
         )
 
-    def for_training(self, n_rows: int) -> dict[str, Any]:
-        """Return the options as the core's trainer takes them, for this number of examples."""
+    def for_training(self, n_rows: int, measure: bool = True) -> dict[str, Any]:
+        """Return the options as the core's trainer takes them, for this number of examples.
+
+        Unless ``measure``, the calibrated link is not measured, whatever their number.
+        """
         link, held_out = self.link, 0.0
         if link == LINKS["calibrated"]:
-            if n_rows < _FEWEST_TO_HOLD_OUT or self.max_passes < _FEWEST_PASSES:
+            few = n_rows < _FEWEST_TO_HOLD_OUT or self.max_passes < _FEWEST_PASSES
+            if few or not measure:
                 link = LINKS["squared_hinge"]
             else:
                 held_out = min(_HELD_OUT, _MOST_HELD_OUT / n_rows)
