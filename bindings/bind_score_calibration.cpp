@@ -1,4 +1,3 @@
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
@@ -108,7 +107,7 @@ void register_score_calibration(nb::module_& module) {
             return least;
           },
           nb::arg("threshold"), nb::arg("places"))
-      .def("power", &ScoreCalibration::power, "The power of the odds of labels that compete, if it is known.")
+      .def("power", &ScoreCalibration::power, nb::arg("expected"), "The power of the odds of labels that compete.")
       .def(
           "curve",
           [](const ScoreCalibration& self) {

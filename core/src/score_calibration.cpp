@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 #include <stdexcept>
 #include <utility>
 
@@ -28,11 +29,15 @@ constexpr double kSmallest = 1e-6;
 // The least rise of the log-odds from knot to knot, which preserves rankings.
 constexpr double kTilt = 1e-3;
 constexpr double kPowerStep = 0.25;
+// The log-loss that a power e times as large or small as the one expected must save, summed over all examples.
+constexpr double kPowerTrust = 0.25;
 // The log-odds of the float next to 1 that is below it, nearly; greater ones count as this.
 constexpr double kSurest = 25.0 * kLog2;
 constexpr double kMiddle = (kKnots - 1) / 2.0;
 // The first place of each group, and of one that would follow.
 constexpr std::array<std::size_t, 11> kGroups{0, 1, 2, 3, 5, 7, 11, 15, 23, 31, 47};
+
+double power_at(std::size_t i) { return kPowerStep * static_cast<double>(i + 1); }
 
 double knot(std::size_t i) { return kFirst + kStep * static_cast<double>(i); }
 
@@ -176,17 +181,16 @@ void ScoreCalibration::add_losses(std::span<const double> logits, std::size_t ri
     double odds = 1.0;
     for (double& total : totals) total += odds *= step;
   }
-  double power = 0.0;
-  for (std::size_t i = 0; i < kPowers; ++i) {
-    power += kPowerStep;
-    losses_[i] += weight_ * std::max(fixed_log(totals[i]) - power * above(logits[right]), 0.0);
-  }
+  for (std::size_t i = 0; i < kPowers; ++i)
+    losses_[i] += weight_ * std::max(fixed_log(totals[i]) - power_at(i) * above(logits[right]), 0.0);
 }
 
-std::optional<double> ScoreCalibration::power() const {
-  const auto least = std::ranges::min_element(losses_);
-  if (std::ranges::max(losses_) == 0.0) return std::nullopt;
-  return kPowerStep * static_cast<double>(1 + (least - losses_.begin()));
+double ScoreCalibration::power(double expected) const {
+  const auto cost = [&](std::size_t i) {
+    const double change = fixed_log(power_at(i) / expected);
+    return losses_[i] / weight_ + kPowerTrust * change * change;
+  };
+  return power_at(std::ranges::min(std::views::iota(std::size_t{0}, kPowers), {}, cost));
 }
 
 void ScoreCalibration::apply(std::span<const double> logits, std::span<const std::size_t> places, double* found) const {

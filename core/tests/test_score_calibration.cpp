@@ -104,12 +104,12 @@ TEST("score calibration: of classes that compete, it learns the power of their o
   for (const double power : {0.5, 1.0, 2.5}) {
     ScoreCalibration calibration(3);
     add_classes(calibration, power, 2000);
-    CHECK_NEAR(calibration.power().value(), power, 0.25);
+    CHECK_NEAR(calibration.power(1.0), power, 0.25);
   }
   ScoreCalibration changed(3);  // it forgets
   add_classes(changed, 3.0, 1000);
   add_classes(changed, 0.5, 20000);
-  CHECK_EQ(changed.power().value(), 0.5);
+  CHECK_EQ(changed.power(1.0), 0.5);
 }
 
 TEST("score calibration: rankings with no or several right labels say nothing of classes that compete") {
@@ -118,13 +118,24 @@ TEST("score calibration: rankings with no or several right labels say nothing of
   const std::array logits{infinity, 0.0, -infinity, std::nan("")};
   for (const auto& right : {std::array{true, true, false, false}, std::array{false, false, false, true}})
     calibration.add(logits, right.data(), 1.0);
-  CHECK(!calibration.power());
+  for (const double expected : {0.25, 1.5, 4.0}) CHECK_EQ(calibration.power(expected), expected);
   for (const std::size_t only : {0U, 2U}) {  // certain, and right once
     std::array<bool, 4> right{};
     right[only] = true;
     calibration.add(logits, right.data(), 1.0);
   }
-  CHECK_EQ(calibration.power().value(), 0.25);
+  CHECK_EQ(calibration.power(1.0), 0.25);
+}
+
+TEST("score calibration: few rankings, and those of a single label, hardly change the power expected") {
+  ScoreCalibration calibration(3);
+  const bool right[] = {true, false};
+  for (int i = 0; i < 500; ++i) calibration.add(std::array{-2.7}, right, 1.0);
+  for (const double expected : {0.25, 1.5, 4.0}) CHECK_EQ(calibration.power(expected), expected);
+  calibration.add(std::array{3.0, -3.0}, right, 1.0);
+  for (const double expected : {1.0, 1.5, 4.0}) CHECK_EQ(calibration.power(expected), expected);
+  for (int i = 0; i < 500; ++i) calibration.add(std::array{1.0, -1.0}, right, 1.0);
+  for (const double expected : {0.25, 1.5, 4.0}) CHECK(calibration.power(expected) > 2.0);
 }
 
 TEST("score calibration: infinite log-odds are certain, and NaN stays NaN") {

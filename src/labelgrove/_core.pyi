@@ -586,8 +586,8 @@ class ScoreCalibration:
 
     def uncalibrate_by_place(self, threshold: float, places: int) -> NDArray[numpy.float32]: ...
 
-    def power(self) -> float | None:
-        """The power of the odds of labels that compete, if it is known."""
+    def power(self, expected: float) -> float:
+        """The power of the odds of labels that compete."""
 
     def curve(self) -> tuple[float, NDArray[numpy.float64]]:
         """The effect of a place on the log-odds, and the log-odds at the knots."""

@@ -41,7 +41,8 @@ class Calibration:
 
     A label preceded by others counts with reduced log-odds; the reduction minimises the entropy of
     the outcomes. Of classes that compete, one of which is right, each is right in proportion to a
-    power of its odds; the power minimises the log-loss.
+    power of its odds; the power minimises the log-loss, which must pay for its distance from the
+    one expected.
     """
 
     def __init__(self, groups: int = 1) -> None:
@@ -66,8 +67,8 @@ class Calibration:
                 odds = [math.exp(power * min(max(z, -SUREST), SUREST)) for z in logits]
                 self.losses[power] -= math.log(odds[right.index(True)] / sum(odds))
 
-    def power(self) -> float:
-        return min(self.losses, key=self.losses.__getitem__)
+    def power(self, expected: float) -> float:
+        return min(POWERS, key=lambda q: self.losses[q] + math.log(q / expected) ** 2 / 4)
 
     def group(self, place: int) -> int:
         return sum(first <= place for first in self.groups) - 1

@@ -24,8 +24,9 @@ double log_odds(double probability);
 // outermost knots the log-odds are shifted. A new calibration is the identity.
 //
 // Where every example has one label, labels compete: each is the only right one with a probability in proportion to a
-// power of its odds. The power, a multiple of 1/4 up to 4, is the one with the least log-loss over the rankings counted
-// that hold one right label.
+// power of its odds. The power q, a multiple of 1/4 up to 4, is the one with the least sum of log-losses over the
+// rankings counted that hold one right label, plus (ln(q/q'))² / 4 for an expected power q': a few rankings alone would
+// choose the smallest or the largest.
 //
 // Any number of threads may call the const methods.
 class ScoreCalibration {
@@ -55,8 +56,9 @@ class ScoreCalibration {
     std::array<double, kKnots> logits{};  // by knot
   };
   Curve curve() const;
-  // The power of the odds, before calibration; none if no ranking with one right label has been counted.
-  std::optional<double> power() const;
+  // The power of the odds, before calibration. `expected` is returned until rankings tell otherwise. REQUIRES: it is a
+  // multiple of 1/4 from 1/4 to 4.
+  double power(double expected) const;
 
   double weight() const { return weight_; }
   // By group of places and knot.

@@ -143,10 +143,12 @@ class SecondStage:
         )
         return found
 
-    @property
-    def power(self) -> float | None:
-        """Power of a class's odds in proportion to which it is the only right one, if learnt."""
-        power: float | None = self.first.power()
+    def power(self, expected: float) -> float:
+        """Return the power of a class's odds in proportion to which it is the only right one.
+
+        It is ``expected``, a multiple of 1/4, until examples tell otherwise.
+        """
+        power: float = self.first.power(expected)
         return power
 
     @property

@@ -148,7 +148,7 @@ def all_estimates(
         return estimates(learned, rows, 0.0, n_jobs, labels=labels)
     power = learned.options.odds if keeps_ranking(learned.engine) else 0.0
     if power > 0 and n_classes <= learned.options.learns_odds_to:
-        power = learnt_power(learned.engine) or power
+        power = learnt_power(learned.engine, power)
     if power > 0 and classes and labels is None:
         learned = replace(learned, engine=first_stage(learned.engine))
     scope = learned.engine.scope(learned.thresholds(0.0), learned.allowed(labels))

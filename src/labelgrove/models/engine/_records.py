@@ -91,8 +91,8 @@ class Options:
     def odds(self) -> float:
         """Power of a class's odds in proportion to which it is the only right one.
 
-        A multiple of 1/4, used until a second stage has learnt it; 0 if the probabilities of all
-        labels sum to 1 anyway. See docs/decisions/calibration.md.
+        A multiple of 1/4, used until a second stage has learnt another; 0 if the probabilities of
+        all labels sum to 1 anyway. See docs/decisions/calibration.md.
         """
         return 0.0
 

@@ -445,9 +445,9 @@ def keeps_ranking(engine: Any) -> bool:
     return not (isinstance(engine, StagedEngine) and engine.stage.reranks)
 
 
-def learnt_power(engine: Any) -> float | None:
-    """Return `SecondStage.power`; None without a second stage."""
-    return engine.stage.power if isinstance(engine, StagedEngine) else None
+def learnt_power(engine: Any, expected: float) -> float:
+    """Return `SecondStage.power`; without a second stage, the power expected."""
+    return engine.stage.power(expected) if isinstance(engine, StagedEngine) else expected
 
 
 def with_stage(engine: Any, stage: SecondStage | None, other: Any, sums_bytes: int) -> Any:
