@@ -17,8 +17,6 @@ from labelgrove.cli.commands import app
 
 LABELS = [f"topic-{number:02d}" for number in range(40)]
 
-Run = Callable[..., Result]
-
 
 def text_examples(number: int, *, labels: Sequence[str] = LABELS, seed: int = 0) -> list[Any]:
     """Texts whose words reveal their labels: five words per label, mixed with common ones."""
@@ -38,10 +36,10 @@ def write_jsonl(path: Path, examples: Sequence[Any]) -> Path:
     return path
 
 
-def write_xmlc(path: Path, number: int = 300, *, seed: int = 0, header: bool = True) -> Path:
+def write_xmlc(path: Path, number: int = 300, *, seed: int = 0) -> Path:
     """Rows whose features 3·l, 3·l+1 and 3·l+2 indicate label l; some rows have no label."""
     chance = random.Random(seed)
-    lines = [f"{number} 61 20"] if header else []
+    lines = [f"{number} 61 20"]
     for row in range(number):
         labels = [] if row % 25 == 24 else sorted(chance.sample(range(20), chance.choice([1, 2])))
         features = sorted({3 * label + chance.randrange(3) for label in labels} | {60})
@@ -51,7 +49,7 @@ def write_xmlc(path: Path, number: int = 300, *, seed: int = 0, header: bool = T
     return path
 
 
-def run_here(
+def run(
     *words: str | Path,
     status: int = 0,
     input: str | bytes | None = None,  # noqa: A002
@@ -63,9 +61,14 @@ def run_here(
     return result
 
 
-@pytest.fixture
-def run() -> Run:
-    return run_here
+def as_json(*words: str | Path, **options: Any) -> Any:
+    """The result of a command line with ``--json``."""
+    return json.loads(run(*words, "--json", **options).stdout)
+
+
+def as_json_lines(*words: str | Path, **options: Any) -> list[Any]:
+    """The objects that ``labelgrove predict`` writes."""
+    return [json.loads(line) for line in run(*words, **options).stdout.splitlines()]
 
 
 @pytest.fixture
@@ -93,8 +96,8 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a model of the texts and one of the vectors."""
     folder = tmp_path_factory.mktemp("trained")
     texts = write_jsonl(folder / "texts.jsonl", text_examples(400))
-    run_here("train", texts, "-o", folder / "text.lg")
-    run_here("train", write_xmlc(folder / "vectors.txt"), "-o", folder / "vector.lg")
+    run("train", texts, "-o", folder / "text.lg")
+    run("train", write_xmlc(folder / "vectors.txt"), "-o", folder / "vector.lg")
     return folder
 
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import labelgrove
+from cli.conftest import as_json, run
 from labelgrove.cli._models import ALGORITHMS
 from labelgrove.models._label_tree import LabelTreeClassifier
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_from_training_to_report(run: Any, algorithm: str, tmp_path: Path) -> None:
+def test_from_training_to_report(algorithm: str, tmp_path: Path) -> None:
     data, model = tmp_path / "data.jsonl", tmp_path / "model.lg"
     subjects = ("cat", "dog", "fish", "bird")
     examples = [
@@ -23,25 +23,25 @@ def test_from_training_to_report(run: Any, algorithm: str, tmp_path: Path) -> No
         for other in ("a river", "the house", "some garden", "one street")
     ]
     data.write_text("".join(json.dumps(example) + "\n" for example in examples * 3))
-    trained = json.loads(run("train", "--algorithm", algorithm, data, "-o", model, "--json").stdout)
+    trained = as_json("train", "--algorithm", algorithm, data, "-o", model)
     assert (trained["examples"], trained["labels"]) == (48, 4)
-    known = json.loads(run("info", model, "--json").stdout)
+    known = as_json("info", model)
     assert (known["algorithm"], known["examples"], known["labels"]) == (algorithm, 48, 4)
     assert known["weights"] > 0 and known["model_bytes"] > 0
     assert algorithm in run("info", model).stdout
     assert len(run("predict", model, data, "-k", "2").stdout.splitlines()) == 48
-    found = json.loads(run("eval", model, data, "--json").stdout)
+    found = as_json("eval", model, data)
     assert 0.25 < found["p@1"] <= 1
     assert "examples" in run("eval", model, data).stdout
     if issubclass(ALGORITHMS[algorithm], LabelTreeClassifier):
         assert "cat" in run("explain", model, "--text", "the cat sees a river").stdout
         assert "depth" in run("tree", "stats", model).stdout
     if hasattr(ALGORITHMS[algorithm], "partial_fit"):
-        more = json.loads(run("learn", model, data, "--json").stdout)
+        more = as_json("learn", model, data)
         assert (more["examples"], more["new_labels"]) == (48, 0)
 
 
-def test_how_many_trees_are_averaged(run: Any, tmp_path: Path) -> None:
+def test_how_many_trees_are_averaged(tmp_path: Path) -> None:
     data, model = tmp_path / "data.txt", tmp_path / "model.lg"
     data.write_text("0 0:1\n1 1:1\n" * 5)
     for algorithm in ("online-plt", "plt"):
@@ -58,7 +58,7 @@ def test_how_many_trees_are_averaged(run: Any, tmp_path: Path) -> None:
     assert "use the option --trees instead" in refused.stderr
 
 
-def test_vectors_to_begin_with_come_from_a_file(run: Any, tmp_path: Path) -> None:
+def test_vectors_to_begin_with_come_from_a_file(tmp_path: Path) -> None:
     data, model, words = tmp_path / "data.jsonl", tmp_path / "model.lg", tmp_path / "words.vec"
     data.write_text(
         '{"text": "cat", "labels": ["feline"]}\n{"text": "dog", "labels": ["canine"]}\n' * 9

@@ -14,13 +14,12 @@ from typing import Any
 
 import pytest
 
+from cli.conftest import run, write_xmlc
 from cluster.kit import limited_files
 from labelgrove import DataError, LabelGroveError, OnlinePLTClassifier, _unfinished
 from labelgrove._unfinished import Unfinished, replacing
 from labelgrove.cli import _checkpoints, _learning
 from labelgrove.evaluation import StreamRecord
-
-from .conftest import Run, write_xmlc
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="forks, and kills by SIGKILL")
 
@@ -30,7 +29,7 @@ OFTEN = ("--checkpoint", "1e-9", "--json")
 STEPS = {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "shutil.rmtree"}
 
 
-def killed_before(step: int, run: Run, words: tuple[Any, ...]) -> bool:
+def killed_before(step: int, words: tuple[Any, ...]) -> bool:
     """Run a command in a process that kills itself before its n-th step; False if it has ended."""
     child = os.fork()
     if child == 0:
@@ -80,34 +79,32 @@ def command(kind: str, folder: Path, make_texts: Callable[..., Path]) -> tuple[A
 
 @pytest.mark.parametrize("kind", ["texts", "passes", "lomtree", "stage"])
 def test_a_run_killed_at_random_comes_to_the_same_bytes(
-    kind: str, run: Run, make_texts: Callable[..., Path], tmp_path: Path
+    kind: str, make_texts: Callable[..., Path], tmp_path: Path
 ) -> None:
     words = command(kind, tmp_path, make_texts)
     straight = told(run(*words, "-o", tmp_path / "straight.lg", "--json"))
     given = (*words, "-o", tmp_path / "killed.lg", *OFTEN)
     chance = random.Random(kind)
-    kills = sum(killed_before(chance.randrange(10, 50), run, given) for _ in range(3))
+    kills = sum(killed_before(chance.randrange(10, 50), given) for _ in range(3))
     assert kills > 1
     assert told(run(*given)) == {**straight, "model": str(tmp_path / "killed.lg")}
     assert (tmp_path / "killed.lg").read_bytes() == (tmp_path / "straight.lg").read_bytes()
     assert not (tmp_path / ".killed.lg.partial").exists()
 
 
-def test_learning_on_is_resumed_too(
-    run: Run, make_texts: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_learning_on_is_resumed_too(make_texts: Callable[..., Path], tmp_path: Path) -> None:
     first, second = make_texts("1.jsonl", 40), make_texts("2.jsonl", 60, seed=1)
     run("train", first, "-o", tmp_path / "first.lg")
     model = tmp_path / "model.lg"
     model.write_bytes((tmp_path / "first.lg").read_bytes())
     words = ("learn", model, second, *OFTEN)
-    assert killed_before(40, run, words)
+    assert killed_before(40, words)
     assert "resuming after" in run(*words).stderr
     run("learn", tmp_path / "first.lg", second)
     assert model.read_bytes() == (tmp_path / "first.lg").read_bytes()
 
 
-def killed_at(step: str, run: Run, words: tuple[Any, ...], of: Any = Unfinished) -> None:
+def killed_at(step: str, words: tuple[Any, ...], of: Any = Unfinished) -> None:
     """Run a command that kills itself in place of a step, by default of its checkpoints."""
     child = os.fork()
     if child == 0:
@@ -121,7 +118,7 @@ def killed_at(step: str, run: Run, words: tuple[Any, ...], of: Any = Unfinished)
 
 
 def test_nothing_is_learnt_twice_after_a_stop_while_the_model_is_written(
-    run: Run, make_texts: Callable[..., Path], tmp_path: Path
+    make_texts: Callable[..., Path], tmp_path: Path
 ) -> None:
     first, second = make_texts("1.jsonl", 20), make_texts("2.jsonl", 20, seed=1)
     model = tmp_path / "model.lg"
@@ -129,7 +126,7 @@ def test_nothing_is_learnt_twice_after_a_stop_while_the_model_is_written(
     before = model.read_bytes()
     told_once = told(run("learn", model, second, "-o", tmp_path / "once.lg", "--json"))
     words = ("learn", model, second, "--json")
-    killed_at("remove", run, words)
+    killed_at("remove", words)
     assert model.read_bytes() == (tmp_path / "once.lg").read_bytes() != before
     again = run(*words)
     assert "an earlier run already learnt these 20 examples" in again.stderr
@@ -141,12 +138,12 @@ def test_nothing_is_learnt_twice_after_a_stop_while_the_model_is_written(
 
 
 def test_what_nobody_was_told_to_be_learnt_is_not_learnt_twice(
-    run: Run, make_texts: Callable[..., Path], tmp_path: Path
+    make_texts: Callable[..., Path], tmp_path: Path
 ) -> None:
     model, more = tmp_path / "model.lg", make_texts("2.jsonl", 20, seed=1)
     words = ("learn", model, more)
     run("train", make_texts("1.jsonl", 20), "-o", model)
-    killed_at("show_pairs", run, words, _learning)
+    killed_at("show_pairs", words, _learning)
     once = model.read_bytes()
     assert "already learnt" in run(*words).stderr
     assert model.read_bytes() == once
@@ -154,26 +151,24 @@ def test_what_nobody_was_told_to_be_learnt_is_not_learnt_twice(
 
 
 def test_only_what_is_written_was_learnt_and_by_that_command_alone(
-    run: Run, make_texts: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_texts: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = make_texts("1.jsonl", 20), make_texts("2.jsonl", 20, seed=1)
     model, words = tmp_path / "model.lg", ("learn", tmp_path / "model.lg", second)
     run("train", first, "-o", model)
     before = model.read_bytes()
     run(*words, "-o", tmp_path / "once.lg")
-    killed_at("remove", run, words)
+    killed_at("remove", words)
     model.write_bytes(before)  # as if the process had stopped before writing it
     assert "already learnt" not in run(*words).stderr
     assert model.read_bytes() == (tmp_path / "once.lg").read_bytes()
     model.write_bytes(before)
-    killed_at("remove", run, words)
+    killed_at("remove", words)
     assert "already learnt" not in run("learn", model, first).stderr
     assert model.read_bytes() not in (before, (tmp_path / "once.lg").read_bytes())
 
 
-def test_a_file_that_is_replaced_while_another_process_is_waited_for(
-    run: Run, tmp_path: Path
-) -> None:
+def test_a_file_that_is_replaced_while_another_process_is_waited_for(tmp_path: Path) -> None:
     rows, model = write_xmlc(tmp_path / "rows.xmlc", 30), tmp_path / "m.lg"
     given = _checkpoints.Checkpoints(str(model), {"data": str(rows), "jobs": 1}, 10)
     write_xmlc(rows, 31)
@@ -182,7 +177,7 @@ def test_a_file_that_is_replaced_while_another_process_is_waited_for(
     run("train", rows, "-o", model)
 
 
-def test_one_process_alone_writes_a_model(run: Run, tmp_path: Path) -> None:
+def test_one_process_alone_writes_a_model(tmp_path: Path) -> None:
     rows, model = write_xmlc(tmp_path / "rows.xmlc", 30), tmp_path / "m.lg"
     run("train", rows, "-o", model)
     for words in (("train", rows, "-o", model), ("learn", model, rows, "--checkpoint", 0)):
@@ -193,9 +188,7 @@ def test_one_process_alone_writes_a_model(run: Run, tmp_path: Path) -> None:
     assert not (tmp_path / ".m.lg.partial").exists()
 
 
-def test_without_locks_nobody_is_kept_out(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_locks_nobody_is_kept_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
@@ -205,14 +198,14 @@ def test_without_locks_nobody_is_kept_out(
     assert [path.name for path in sorted(tmp_path.iterdir())] == ["m.lg", "rows.xmlc"]
 
 
-def test_options_longer_than_any_name_of_a_file(run: Run, tmp_path: Path) -> None:
+def test_options_longer_than_any_name_of_a_file(tmp_path: Path) -> None:
     columns = [f"column{number}" for number in range(50)]
     table = tmp_path / "wide.csv"
     table.write_text(f"{','.join(columns)},label\n{','.join(columns)},x\n")
     run("train", table, "-o", tmp_path / "m.lg", "--text-column", ",".join(columns))
 
 
-def test_a_full_disk_costs_nothing_that_was_learnt(run: Run, tmp_path: Path) -> None:
+def test_a_full_disk_costs_nothing_that_was_learnt(tmp_path: Path) -> None:
     rows, model = write_xmlc(tmp_path / "rows.xmlc", 60), tmp_path / "m.lg"
     run("train", rows, "-o", tmp_path / "straight.lg")
     expected = (tmp_path / "straight.lg").read_bytes()
@@ -300,20 +293,20 @@ def test_the_latest_has_learnt_most(tmp_path: Path) -> None:
     assert latest[1] == 10
 
 
-def test_another_command_begins_anew(run: Run, tmp_path: Path) -> None:
+def test_another_command_begins_anew(tmp_path: Path) -> None:
     rows, model = write_xmlc(tmp_path / "rows.xmlc", 60), tmp_path / "m.lg"
     words = ("train", rows, "-o", model)
     for changed in [("--set", "alpha=0.5"), ("--seed", 1)]:
-        assert killed_before(40, run, (*words, *OFTEN))
+        assert killed_before(40, (*words, *OFTEN))
         assert "goes on" not in run(*words, *changed).stderr
-    assert killed_before(40, run, (*words, *OFTEN))
+    assert killed_before(40, (*words, *OFTEN))
     write_xmlc(rows, 60, seed=1)
     assert "goes on" not in run(*words).stderr
-    assert killed_before(40, run, (*words, *OFTEN))
+    assert killed_before(40, (*words, *OFTEN))
     assert "resuming after" in run(*words, "--jobs", 2, "--json").stderr
 
 
-def test_where_there_are_none(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_there_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept: list[int] = []
     monkeypatch.setattr(
         _checkpoints.Checkpoints, "keep", lambda _, model, examples, state: kept.append(examples)
@@ -331,14 +324,14 @@ def test_where_there_are_none(run: Run, tmp_path: Path, monkeypatch: pytest.Monk
     assert kept[:3] == [1, 3, 7]
 
 
-def test_files_whose_name_means_another_format_have_some_too(run: Run, tmp_path: Path) -> None:
+def test_files_whose_name_means_another_format_have_some_too(tmp_path: Path) -> None:
     rows, model = write_xmlc(tmp_path / "rows.npz", 60), tmp_path / "m.lg"
     words = ("train", rows, "--format", "xmlc", "-o", model, *OFTEN)
-    assert killed_before(40, run, words)
+    assert killed_before(40, words)
     assert "resuming after" in run(*words).stderr
 
 
-def test_folders_that_hold_other_things_have_some_too(run: Run, tmp_path: Path) -> None:
+def test_folders_that_hold_other_things_have_some_too(tmp_path: Path) -> None:
     texts, rows = tmp_path / "texts", tmp_path / "rows"
     texts.mkdir()
     (texts / "a.txt").write_text("a")
@@ -350,7 +343,7 @@ def test_folders_that_hold_other_things_have_some_too(run: Run, tmp_path: Path) 
 
 
 def test_a_checkpoint_that_cannot_be_written_is_no_failure(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: Any) -> None:
         raise OSError(28, "No space left on device", "1.lg")
@@ -365,13 +358,13 @@ def test_a_checkpoint_that_cannot_be_written_is_no_failure(
     assert not list(tmp_path.glob(".*"))
 
 
-def test_a_checkpoint_that_cannot_be_read_is_left_aside(run: Run, tmp_path: Path) -> None:
+def test_a_checkpoint_that_cannot_be_read_is_left_aside(tmp_path: Path) -> None:
     rows, model = write_xmlc(tmp_path / "rows.xmlc", 30), tmp_path / "m.lg"
     words = ("train", rows, "-o", model, *OFTEN)
     run(*words)
     whole = model.read_bytes()
     for damaged, expected in [("*.lg", "is truncated"), ("[0-9]*.json", "Expecting value")]:
-        assert killed_before(40, run, words)
+        assert killed_before(40, words)
         for left in (tmp_path / ".m.lg.partial").glob(damaged):
             os.truncate(left, 0 if left.suffix == ".json" else 1000)
         told = run(*words).stderr
@@ -424,7 +417,7 @@ def test_files_are_found_among_words_with_an_equals_sign(tmp_path: Path) -> None
     assert [path.name for path in _checkpoints._files_among(words)] == ["m.lg", "t.json", "u=2.tsv"]
 
 
-def test_an_algorithm_that_learns_all_at_once_has_none(run: Run, tmp_path: Path) -> None:
+def test_an_algorithm_that_learns_all_at_once_has_none(tmp_path: Path) -> None:
     data = tmp_path / "d.jsonl"
     data.write_text('{"text": "red", "labels": ["a"]}\n' * 3)
     words = ("train", data, "-o", tmp_path / "m.lg", "--algorithm", "plt", "--checkpoint")

@@ -1,48 +1,37 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import labelgrove
+from cli.conftest import as_json, as_json_lines, run
 from labelgrove import ParameterError
 from labelgrove._parameters import size_from
 
 
-def test_a_copy_predicts_the_same(run: Any, text_model: Path, texts: Path, tmp_path: Path) -> None:
+def test_a_copy_predicts_the_same(text_model: Path, texts: Path, tmp_path: Path) -> None:
     small = tmp_path / "small.lg"
     result = run("compact", text_model, "-o", small, "--data", texts)
     assert "P@1" in result.stdout and "float32, no weight below 0" in result.stdout
-    outputs = (run("predict", model, texts).stdout.splitlines() for model in (text_model, small))
-    for before, after in zip(*(map(json.loads, lines) for lines in outputs), strict=True):
+    outputs = (as_json_lines("predict", model, texts) for model in (text_model, small))
+    for before, after in zip(*outputs, strict=True):
         assert before["labels"] == after["labels"]
         assert before["scores"] == pytest.approx(after["scores"], rel=1e-5)
 
 
-def test_a_size_and_a_type(run: Any, text_model: Path, texts: Path, tmp_path: Path) -> None:
+def test_a_size_and_a_type(text_model: Path, texts: Path, tmp_path: Path) -> None:
     small = tmp_path / "small.lg"
-    words = [
-        "--max-bytes",
-        "20kB",
-        "--dtype",
-        "float16",
-        "--data",
-        texts,
-        "--limit",
-        "50",
-        "--json",
-    ]
-    report = json.loads(run("compact", text_model, "-o", small, *words).stdout)
+    words = ("--max-bytes", "20kB", "--dtype", "float16", "--data", texts, "--limit", "50")
+    report = as_json("compact", text_model, "-o", small, *words)
     assert report["bytes_after"] == small.stat().st_size <= 20_000 < report["bytes_before"]
     assert len(report["precision_after"]) == 3
-    facts = json.loads(run("info", small, "--json").stdout)
+    facts = as_json("info", small)
     assert facts["compaction"]["dtype"] == "float16"
     assert "float16, no weight below" in run("info", small).stdout
 
 
-def test_a_copy_that_is_larger_is_reported(run: Any, tmp_path: Path, texts: Path) -> None:
+def test_a_copy_that_is_larger_is_reported(tmp_path: Path, texts: Path) -> None:
     run("train", texts, "-o", tmp_path / "m.lg", "--limit", "4", "--for-prediction")
     warned = run("compact", tmp_path / "m.lg", "-o", tmp_path / "small.lg").stderr
     sizes = [(tmp_path / name).stat().st_size for name in ("m.lg", "small.lg")]
@@ -51,15 +40,13 @@ def test_a_copy_that_is_larger_is_reported(run: Any, tmp_path: Path, texts: Path
     assert f"{sizes[0]:,} bytes instead of {sizes[1]:,}" in warned
 
 
-def test_numbered_features_too(run: Any, vector_model: Path, tmp_path: Path) -> None:
+def test_numbered_features_too(vector_model: Path, tmp_path: Path) -> None:
     small = tmp_path / "small.lg"
     run("compact", vector_model, "-o", small, "--threshold", "0.05")
     assert labelgrove.load(small).compaction_.threshold == 0.05
 
 
-def test_what_cannot_be_done_is_said(
-    run: Any, text_model: Path, texts: Path, tmp_path: Path
-) -> None:
+def test_what_cannot_be_done_is_said(text_model: Path, texts: Path, tmp_path: Path) -> None:
     small = tmp_path / "small.lg"
     for words, message in [
         (["--max-bytes", "much"], "10MB"),

@@ -1,20 +1,16 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from cli.conftest import write_xmlc
+from cli.conftest import as_json, run, write_xmlc
 
 
 @pytest.mark.parametrize("algorithm", ["plt", "online-plt"])
-def test_a_model_is_the_same_whether_data_is_read_or_mapped(
-    algorithm: str, run: Any, tmp_path: Path
-) -> None:
+def test_a_model_is_the_same_whether_data_is_read_or_mapped(algorithm: str, tmp_path: Path) -> None:
     data, folder = write_xmlc(tmp_path / "train.xmlc"), tmp_path / "train"
-    told = json.loads(run("convert", data, "-o", folder, "--json").stdout)
+    told = as_json("convert", data, "-o", folder)
     assert (told["examples"], told["features"]) == (300, 61)
     models = [tmp_path / "read.lg", tmp_path / "mapped.lg"]
     for model, source in zip(models, (data, folder), strict=True):
@@ -24,7 +20,7 @@ def test_a_model_is_the_same_whether_data_is_read_or_mapped(
     assert predicted[0] == predicted[1]
 
 
-def test_texts_are_converted(run: Any, texts: Path, tmp_path: Path) -> None:
+def test_texts_are_converted(texts: Path, tmp_path: Path) -> None:
     folder = tmp_path / "texts"
     assert ", text\n" in run("convert", texts, "-o", folder).stdout
     assert "P@1" in run("train", folder, "-o", tmp_path / "model.lg").stdout
@@ -34,24 +30,24 @@ def test_texts_are_converted(run: Any, texts: Path, tmp_path: Path) -> None:
     assert models[0].read_bytes() == models[1].read_bytes()
 
 
-def test_jobs_are_processes(run: Any) -> None:
+def test_jobs_are_processes() -> None:
     told = run("convert", "--help").stdout
     assert "Number of processes" in told and "threads" not in told
 
 
-def test_a_folder_that_is_no_data_set_is_kept(run: Any, texts: Path, tmp_path: Path) -> None:
+def test_a_folder_that_is_no_data_set_is_kept(texts: Path, tmp_path: Path) -> None:
     result = run("convert", texts, "-o", tmp_path, status=1)
     assert "exists and is not a data set" in result.stderr
 
 
-def test_data_learnt_in_pieces_give_the_same_model(run: Any, tmp_path: Path) -> None:
+def test_data_learnt_in_pieces_give_the_same_model(tmp_path: Path) -> None:
     data, folder = write_xmlc(tmp_path / "train.xmlc"), tmp_path / "train"
     run("convert", data, "-o", folder)
     models = [tmp_path / "whole.lg", tmp_path / "pieces.lg"]
     train = ("--algorithm", "plt", "--set", "arity=4")
     run("train", folder, "-o", models[0], *train)
-    told = run("train", folder, "-o", models[1], *train, "--memory", "0.5GiB", "--json").stdout
-    assert json.loads(told)["examples"] == 300
+    told = as_json("train", folder, "-o", models[1], *train, "--memory", "0.5GiB")
+    assert told["examples"] == 300
     assert models[0].read_bytes() == models[1].read_bytes()
     for arguments, message in (
         ((data, *train, "--memory", "1GB"), "expected a folder written by labelgrove convert"),
@@ -69,7 +65,7 @@ def test_data_learnt_in_pieces_give_the_same_model(run: Any, tmp_path: Path) -> 
         assert message in result.stderr
 
 
-def test_data_without_labels_teach_nothing_in_pieces_either(run: Any, tmp_path: Path) -> None:
+def test_data_without_labels_teach_nothing_in_pieces_either(tmp_path: Path) -> None:
     (tmp_path / "none.svm").write_text(" 0:1\n 1:1\n")
     run("convert", tmp_path / "none.svm", "-o", tmp_path / "none", "--format", "svmlight")
     words = ("train", tmp_path / "none", "-o", tmp_path / "m.lg", "--algorithm", "plt")
@@ -78,7 +74,7 @@ def test_data_without_labels_teach_nothing_in_pieces_either(run: Any, tmp_path: 
 
 
 def test_standard_output_is_no_folder(
-    run: Any, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     result = run("convert", texts, "-o", "-", status=1)

@@ -4,12 +4,12 @@ import io
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from rich.console import Console
 
 import labelgrove
+from cli.conftest import run
 from labelgrove._unfinished import Unfinished
 from labelgrove.cli._demo import LearningTable, _excerpt
 from labelgrove.cli._learning import Learning
@@ -39,7 +39,7 @@ def some_docs(monkeypatch: pytest.MonkeyPatch) -> list[PythonDoc]:
 
 
 @pytest.mark.usefixtures("some_docs")
-def test_the_demo_learns_tests_and_says_what_to_type(run: Any, tmp_path: Path) -> None:
+def test_the_demo_learns_tests_and_says_what_to_type(tmp_path: Path) -> None:
     model = tmp_path / "my model.lg"
     shown = run("demo", "-o", model).stdout
     assert "docstrings  labels     P@1  recent" in shown
@@ -63,7 +63,7 @@ def test_the_demo_learns_tests_and_says_what_to_type(run: Any, tmp_path: Path) -
     ],
 )
 def test_what_to_type_is_what_was_typed(
-    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started: str, typed: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started: str, typed: str
 ) -> None:
     monkeypatch.setattr("sys.argv", [started])
     assert f"\n  {typed} info " in run("demo", "-o", tmp_path / "m.lg").stdout
@@ -71,7 +71,7 @@ def test_what_to_type_is_what_was_typed(
 
 @pytest.mark.skipif(os.name == "nt", reason="locks are those of POSIX")
 @pytest.mark.usefixtures("some_docs")
-def test_a_model_that_another_process_is_writing_is_left_alone(run: Any, tmp_path: Path) -> None:
+def test_a_model_that_another_process_is_writing_is_left_alone(tmp_path: Path) -> None:
     model = tmp_path / "m.lg"
     with Unfinished(model):
         refused = run("demo", "-o", model, status=1).stderr
@@ -80,13 +80,13 @@ def test_a_model_that_another_process_is_writing_is_left_alone(run: Any, tmp_pat
 
 
 @pytest.mark.usefixtures("some_docs")
-def test_the_model_of_the_demo_predicts_what_it_says_to_type(run: Any, tmp_path: Path) -> None:
+def test_the_model_of_the_demo_predicts_what_it_says_to_type(tmp_path: Path) -> None:
     run("demo", "-o", tmp_path / "m.lg")
     text = '{"text": "Return the eigenvalues of a symmetric matrix"}\n'
     assert '"labels": ["pack"' in run("predict", tmp_path / "m.lg", "-", input=text).stdout
 
 
-def test_numbers_of_the_table(run: Any, some_docs: list[PythonDoc], tmp_path: Path) -> None:
+def test_numbers_of_the_table(some_docs: list[PythonDoc], tmp_path: Path) -> None:
     shown = run("demo", "-o", tmp_path / "m.lg").stdout
     lines = [line.split() for line in shown.splitlines()[5:]]
     table = [line for line in lines if len(line) == 7 and line[-1].startswith("pack.")]
@@ -99,19 +99,19 @@ def test_numbers_of_the_table(run: Any, some_docs: list[PythonDoc], tmp_path: Pa
         assert line[-1] == seen[-1].name
 
 
-def test_real_docstrings(run: Any, tmp_path: Path) -> None:
+def test_real_docstrings(tmp_path: Path) -> None:
     shown = run("demo", "--limit", "200", "-o", tmp_path / "m.lg").stdout
     assert "Docstrings it has never seen" in shown
     assert labelgrove.load(tmp_path / "m.lg").examples_seen_ > 150
 
 
-def test_so_few_that_none_is_held_out(run: Any, tmp_path: Path) -> None:
+def test_so_few_that_none_is_held_out(tmp_path: Path) -> None:
     shown = run("demo", "--limit", "1", "-o", tmp_path / "m.lg").stdout
     assert "never seen" not in shown
     assert "1 docstring, 1 label, one pass" in shown
 
 
-def test_a_place_that_cannot_be_written(run: Any, tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     result = run("demo", "-o", tmp_path / "no" / "m.lg", status=1)
     assert "no such folder" in result.stderr
     assert result.stdout == ""

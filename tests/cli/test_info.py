@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +7,12 @@ import numpy as np
 import pytest
 
 import labelgrove
+from cli.conftest import as_json, run
 from labelgrove import OnlinePLTClassifier
 
 
-def test_what_is_in_a_text_model(run: Any, text_model: Path) -> None:
-    found = json.loads(run("info", text_model, "--json").stdout)
+def test_what_is_in_a_text_model(text_model: Path) -> None:
+    found = as_json("info", text_model)
     model = labelgrove.load(text_model)
     assert found["algorithm"] == "online-plt"
     assert found["parameters"]["learner"] in ("arow", "adagrad", "sgd")
@@ -28,7 +28,7 @@ def test_what_is_in_a_text_model(run: Any, text_model: Path) -> None:
     assert counts == sorted(model.label_counts_.tolist(), reverse=True)[:5]
 
 
-def test_for_people(run: Any, text_model: Path, vector_model: Path) -> None:
+def test_for_people(text_model: Path, vector_model: Path) -> None:
     shown = run("info", text_model).stdout
     for part in ("online-plt", "alpha=0.75", "replay=", "n_features=4194304", "400", "40", "depth"):
         assert part in shown
@@ -38,12 +38,12 @@ def test_for_people(run: Any, text_model: Path, vector_model: Path) -> None:
 
 @pytest.mark.parametrize("given", [{}, {"max_leaves": 16}, {"preset": "paper", "arity": 200}])
 def test_what_is_shown_makes_the_same_model_once_more(
-    run: Any, tmp_path: Path, given: dict[str, Any]
+    tmp_path: Path, given: dict[str, Any]
 ) -> None:
     path, X, y = str(tmp_path / "model.lg"), np.eye(100, 6) + 1, list(range(100))
     model = OnlinePLTClassifier(**given).fit(X, y)
     model.save(path)
-    again = OnlinePLTClassifier(**json.loads(run("info", path, "--json").stdout)["parameters"])
+    again = OnlinePLTClassifier(**as_json("info", path)["parameters"])
     assert parents_of(again.fit(X, y)) == parents_of(model)
 
 
@@ -51,19 +51,19 @@ def parents_of(model: OnlinePLTClassifier) -> list[int]:
     return model.tree_.parents.tolist()
 
 
-def test_a_second_stage_is_told_and_explained(run: Any, texts: Path, tmp_path: Path) -> None:
+def test_a_second_stage_is_told_and_explained(texts: Path, tmp_path: Path) -> None:
     model = tmp_path / "staged.lg"
     run("train", texts, "-o", model, "--set", "second_stage=head")
-    seen = json.loads(run("info", model, "--json").stdout)["second_stage"]
+    seen = as_json("info", model)["second_stage"]
     assert seen["examples"] > 100
     verdict = "re-ranks the best labels" if seen["reranks"] else "keeps the ranking"
     assert verdict in run("info", model).stdout
     assert "calibrated, from" in run("explain", model, "--text", "anything").stdout
 
 
-def test_calibration_is_told(run: Any, texts: Path, tmp_path: Path) -> None:
+def test_calibration_is_told(texts: Path, tmp_path: Path) -> None:
     run("train", texts, "-o", tmp_path / "m.lg")
-    seen = json.loads(run("info", tmp_path / "m.lg", "--json").stdout)["second_stage"]
+    seen = as_json("info", tmp_path / "m.lg")["second_stage"]
     assert seen["tail"] is None and seen["examples"] > 0
     shown = " ".join(run("info", tmp_path / "m.lg").stdout.split())
     assert f"calibrated from predictions for {seen['examples']:,} examples" in shown
@@ -71,13 +71,13 @@ def test_calibration_is_told(run: Any, texts: Path, tmp_path: Path) -> None:
     assert "not yet, for lack of examples" in run("info", tmp_path / "m.lg").stdout
 
 
-def test_integer_labels_are_keys_of_json(run: Any, vector_model: Path) -> None:
-    found = json.loads(run("info", vector_model, "--json").stdout)
+def test_integer_labels_are_keys_of_json(vector_model: Path) -> None:
+    found = as_json("info", vector_model)
     assert found["text"] is None
     assert all(name.isdigit() for name in found["most_frequent_labels"])
 
 
-def test_a_damaged_file_is_refused(run: Any, text_model: Path) -> None:
+def test_a_damaged_file_is_refused(text_model: Path) -> None:
     content = text_model.read_bytes()
     text_model.write_bytes(content[: len(content) // 2])
     result = run("info", text_model, status=1)

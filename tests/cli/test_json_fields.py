@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cli.conftest import write_jsonl
+from cli.conftest import as_json, run, write_jsonl
 
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
 
@@ -55,7 +55,7 @@ def fields(found: Any) -> Iterator[str]:
 
 
 @pytest.fixture
-def files(run: Any, texts: Path, tmp_path: Path) -> dict[str, Path]:
+def files(texts: Path, tmp_path: Path) -> dict[str, Path]:
     names = ("model", "tuned", "small", "lom")
     paths = {name: tmp_path / f"{name}.lg" for name in names} | {"texts": texts}
     (tmp_path / "names.tsv").write_text("topic-01\tone\n")
@@ -69,7 +69,7 @@ def files(run: Any, texts: Path, tmp_path: Path) -> dict[str, Path]:
     return paths
 
 
-def test_every_field_is_documented(run: Any, files: dict[str, Path], tmp_path: Path) -> None:
+def test_every_field_is_documented(files: dict[str, Path], tmp_path: Path) -> None:
     told = documented()
     assert [name for names in told for name in names] == [*COMMANDS]
     for names, expected in told.items():
@@ -77,7 +77,7 @@ def test_every_field_is_documented(run: Any, files: dict[str, Path], tmp_path: P
         for i, line in enumerate(line for name in names for line in COMMANDS[name]):
             new = tmp_path / f"new {names[0]} {i}"
             words = [word.format(**files, new=new) for word in line.split()]
-            found |= set(fields(json.loads(run(*words, "--json").stdout)))
+            found |= set(fields(as_json(*words)))
         others = {name for name in expected if name in COMMANDS}  # whose fields it has too
         of_others = set().union(*(told[(name,)] for name in others))
         assert expected - others <= found <= expected | of_others, names

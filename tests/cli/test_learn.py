@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import labelgrove
+from cli.conftest import as_json, as_json_lines, run
 from labelgrove.persistence import read_model, write_model
 
 
 def test_learning_on_is_as_if_it_had_never_stopped(
-    run: Any, texts: Path, text_model: Path, make_texts: Any, tmp_path: Path
+    texts: Path, text_model: Path, make_texts: Any, tmp_path: Path
 ) -> None:
     more = make_texts("more.jsonl", 200, seed=1)
     run("learn", text_model, more)
@@ -22,21 +23,24 @@ def test_learning_on_is_as_if_it_had_never_stopped(
     assert text_model.read_bytes() == (tmp_path / "both.lg").read_bytes()
 
 
-def test_new_labels_are_welcome(run: Any, text_model: Path, make_texts: Any) -> None:
+def test_new_labels_are_welcome(text_model: Path, make_texts: Any) -> None:
     more = make_texts("more.jsonl", 120, labels=["topic-00", "new-a", "new-b"])
     result = run("learn", text_model, more)
     assert "42 (2 new)" in result.stdout
     classes = labelgrove.load(text_model).classes_.tolist()
     assert len(classes) == 42 and {"new-a", "new-b"} <= set(classes)
-    found = [
-        json.loads(line) for line in run("predict", text_model, more, "-k", "1").stdout.splitlines()
-    ]
-    truth = [json.loads(line)["labels"] for line in more.read_text().splitlines()]
+    assert share_right(text_model, more) > 0.9
+
+
+def share_right(model: Path, data: Path) -> float:
+    """The share of examples whose best label is right."""
+    found = as_json_lines("predict", model, data, "-k", "1")
+    truth = [json.loads(line)["labels"] for line in data.read_text().splitlines()]
     hits = [row["labels"][0] in true for row, true in zip(found, truth, strict=True)]
-    assert sum(hits) > 0.9 * len(hits)
+    return sum(hits) / len(hits)
 
 
-def test_known_labels_joined_by_another_separator_are_pointed_out(run: Any, tmp_path: Path) -> None:
+def test_known_labels_joined_by_another_separator_are_pointed_out(tmp_path: Path) -> None:
     monday, tuesday, model = (tmp_path / name for name in ("1.csv", "2.csv", "m.lg"))
     monday.write_text("text,labels\n" + "some text,a;b;c\nother text,d\n" * 120)
     tuesday.write_text("text,labels\n" + "some text,a|b\nother text,c|e|f\nthis text,d\n" * 2)
@@ -57,24 +61,23 @@ def test_known_labels_joined_by_another_separator_are_pointed_out(run: Any, tmp_
 
 
 def test_an_output_leaves_the_old_model_alone(
-    run: Any, text_model: Path, make_texts: Any, tmp_path: Path
+    text_model: Path, make_texts: Any, tmp_path: Path
 ) -> None:
     before = text_model.read_bytes()
     more = make_texts("more.jsonl", 50)
-    result = run("learn", text_model, more, "-o", tmp_path / "new.lg", "--json")
-    found = json.loads(result.stdout)
+    found = as_json("learn", text_model, more, "-o", tmp_path / "new.lg")
     assert (found["examples"], found["labels"], found["new_labels"]) == (50, 40, 0)
     assert text_model.read_bytes() == before
     assert labelgrove.load(tmp_path / "new.lg").examples_seen_ == 450
 
 
-def test_numbered_features_go_on_too(run: Any, vector_model: Path, vectors: Path) -> None:
+def test_numbered_features_go_on_too(vector_model: Path, vectors: Path) -> None:
     run("learn", vector_model, vectors, "--limit", "30")
     assert labelgrove.load(vector_model).examples_seen_ == 330
 
 
 def test_a_failure_leaves_the_model_as_it_was(
-    run: Any, text_model: Path, texts: Path, tmp_path: Path
+    text_model: Path, texts: Path, tmp_path: Path
 ) -> None:
     before = text_model.read_bytes()
     bad = tmp_path / "bad.jsonl"
@@ -87,7 +90,7 @@ def test_a_failure_leaves_the_model_as_it_was(
 
 @pytest.mark.parametrize("model", ["text_model", "vector_model"])
 def test_data_of_the_other_kind_is_refused(
-    run: Any, request: pytest.FixtureRequest, texts: Path, vectors: Path, model: str
+    request: pytest.FixtureRequest, texts: Path, vectors: Path, model: str
 ) -> None:
     data = vectors if model == "text_model" else texts
     result = run("learn", request.getfixturevalue(model), data, status=1)
@@ -96,7 +99,7 @@ def test_data_of_the_other_kind_is_refused(
 
 
 def test_a_model_for_prediction_does_not_take_the_place_of_one_that_learns(
-    run: Any, text_model: Path, texts: Path, tmp_path: Path
+    text_model: Path, texts: Path, tmp_path: Path
 ) -> None:
     result = run("learn", text_model, texts, "--for-prediction", status=1)
     assert "--for-prediction: expected -o as well" in result.stderr
@@ -104,7 +107,7 @@ def test_a_model_for_prediction_does_not_take_the_place_of_one_that_learns(
 
 
 @pytest.mark.parametrize("command", ["learn", "predict", "eval"])
-def test_what_is_no_model_is_refused(run: Any, texts: Path, tmp_path: Path, command: str) -> None:
+def test_what_is_no_model_is_refused(texts: Path, tmp_path: Path, command: str) -> None:
     for path, message in (
         (tmp_path / "none.lg", "no such file"),
         (tmp_path, "a folder"),
@@ -125,21 +128,17 @@ def class_model(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_multi_class_model_learns_one_label_a_row(
-    run: Any, class_model: Path, tmp_path: Path
-) -> None:
+def test_a_multi_class_model_learns_one_label_a_row(class_model: Path, tmp_path: Path) -> None:
     data = tmp_path / "d.xmlc"
     data.write_text("".join(f"{i} {i}:1\n" for i in [0, 1, 2, 3] * 5))
-    result = json.loads(run("learn", class_model, data, "--json").stdout)
+    result = as_json("learn", class_model, data)
     assert (result["labels"], result["new_labels"]) == (4, 1)
     assert labelgrove.load(class_model).target_type_ == "multiclass"
-    found = json.loads(run("eval", class_model, data, "--json").stdout)
+    found = as_json("eval", class_model, data)
     assert found["p@1"] == 1
 
 
-def test_a_multi_class_model_refuses_other_rows_by_line(
-    run: Any, class_model: Path, tmp_path: Path
-) -> None:
+def test_a_multi_class_model_refuses_other_rows_by_line(class_model: Path, tmp_path: Path) -> None:
     data = tmp_path / "d.xmlc"
     data.write_text("0 0:1\n1,2 1:1\n")
     before = class_model.read_bytes()
@@ -148,9 +147,7 @@ def test_a_multi_class_model_refuses_other_rows_by_line(
     assert class_model.read_bytes() == before
 
 
-def test_labels_of_another_type_are_refused_by_place(
-    run: Any, vector_model: Path, tmp_path: Path
-) -> None:
+def test_labels_of_another_type_are_refused_by_place(vector_model: Path, tmp_path: Path) -> None:
     # Saved from Python with words as labels, but fed a file with numbered labels.
     X = np.eye(3, dtype=np.float32)
     path = tmp_path / "words.lg"
@@ -168,7 +165,7 @@ def test_labels_of_another_type_are_refused_by_place(
     "front_end", [{}, {"kind": "bert"}, {"kind": "hashed-text", "n_features": -1}]
 )
 def test_a_front_end_that_is_not_ours_is_refused(
-    run: Any, texts: Path, text_model: Path, front_end: dict[str, Any]
+    texts: Path, text_model: Path, front_end: dict[str, Any]
 ) -> None:
     stored = read_model(text_model)
     write_model(text_model, {**stored.header, "front_end": front_end}, dict(stored.arrays))
@@ -178,7 +175,7 @@ def test_a_front_end_that_is_not_ours_is_refused(
 
 @pytest.mark.parametrize("ready", ["true", "false"])
 def test_a_batch_model_goes_on_online(
-    run: Any, texts: Path, make_texts: Any, tmp_path: Path, ready: str
+    texts: Path, make_texts: Any, tmp_path: Path, ready: str
 ) -> None:
     model = tmp_path / "batch.lg"
     settings = ["--set", "tree=interpolated", "--set", "interpolation=0.8"]
@@ -192,21 +189,16 @@ def test_a_batch_model_goes_on_online(
     assert isinstance(online.classifier_, labelgrove.OnlinePLTClassifier)
     assert online.examples_seen_ == 520
     for path, least in ((more, 0.9), (texts, 0.5)):
-        found = run("predict", tmp_path / "online.lg", path, "-k", "1").stdout.splitlines()
-        truth = [json.loads(line)["labels"] for line in path.read_text().splitlines()]
-        best = [json.loads(line)["labels"][0] for line in found]
-        assert sum(label in true for label, true in zip(best, truth, strict=True)) > least * len(
-            truth
-        )
+        assert share_right(tmp_path / "online.lg", path) > least
 
 
 @pytest.mark.parametrize("labels", [[[1], [2]] * 10, np.eye(3)[[1, 2] * 10]])
-def test_a_text_model_of_numbered_labels(run: Any, tmp_path: Path, labels: Any) -> None:
+def test_a_text_model_of_numbered_labels(tmp_path: Path, labels: Any) -> None:
     clf = labelgrove.TextClassifier().fit(["rice dough", "oak tree"] * 10, labels)
     clf.save(tmp_path / "m.lg")
     data = tmp_path / "d.jsonl"
     data.write_text('{"text": "rice", "labels": [1]}\n{"text": "oak", "labels": ["2"]}\n' * 10)
-    seen = json.loads(run("eval", tmp_path / "m.lg", data, "--json").stdout)
+    seen = as_json("eval", tmp_path / "m.lg", data)
     assert seen["p@1"] == 1.0 and seen["unknown_label_share"] == 0.0
     run("tune", tmp_path / "m.lg", data)
     run("learn", tmp_path / "m.lg", data)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
+
+from cli.conftest import as_json, as_json_lines, run
 
 
 @pytest.fixture
@@ -18,28 +18,28 @@ def classes(tmp_path: Path) -> Path:
     return path
 
 
-def test_train_learn_eval_info(run: Any, classes: Path, tmp_path: Path) -> None:
+def test_train_learn_eval_info(classes: Path, tmp_path: Path) -> None:
     model = tmp_path / "model.lg"
     options = ["--algorithm", "lomtree", "--passes", "2", "--set", "max_nodes=11", "-o", model]
     run("train", classes, *options)
     run("learn", model, classes)
-    found = json.loads(run("eval", model, classes, "--json").stdout)
+    found = as_json("eval", model, classes)
     assert found["p@1"] == 1.0 and found["error"] == found["error_margin"] == 0.0
     assert found["entropy_reduction"] == pytest.approx(2.585, abs=1e-3)  # log2 of 6
     assert "error" in run("eval", model, classes).stdout
-    told = json.loads(run("info", model, "--json").stdout)
+    told = as_json("info", model)
     assert (told["algorithm"], told["examples"], told["labels"]) == ("lomtree", 360, 6)
     assert told["nodes"] <= 23 and told["depth"] >= 3
     assert told["entropy"] < told["root_entropy"] == pytest.approx(1.792, abs=1e-3)
     assert "nats left" in run("info", model).stdout
-    best = [json.loads(line) for line in run("predict", model, classes).stdout.splitlines()]
+    best = as_json_lines("predict", model, classes)
     assert [row["labels"][0] for row in best[:6]] == [0, 1, 2, 3, 4, 5]
 
 
-def test_a_model_for_prediction_tells_less(run: Any, classes: Path, tmp_path: Path) -> None:
+def test_a_model_for_prediction_tells_less(classes: Path, tmp_path: Path) -> None:
     model = tmp_path / "model.lg"
     run("train", classes, "--algorithm", "lomtree", "--for-prediction", "-o", model)
-    assert "entropy" not in json.loads(run("info", model, "--json").stdout)
+    assert "entropy" not in as_json("info", model)
 
 
 COMPETING = "--algorithm", "plt", "--set", "link=softmax"
@@ -47,9 +47,7 @@ COMPETING = "--algorithm", "plt", "--set", "link=softmax"
 
 @pytest.mark.parametrize("options", [("--algorithm", "lomtree"), COMPETING])
 @pytest.mark.parametrize("form", ["features", "texts"])
-def test_sets_of_labels_are_refused(
-    run: Any, tmp_path: Path, options: tuple[str, ...], form: str
-) -> None:
+def test_sets_of_labels_are_refused(tmp_path: Path, options: tuple[str, ...], form: str) -> None:
     if form == "texts":
         path = tmp_path / "sets.tsv"
         path.write_text("a\t<0>\nb\t<0>\nc\t<0> <1>\n")
@@ -60,12 +58,12 @@ def test_sets_of_labels_are_refused(
     assert f"{path.name}:3: found 2 labels; expected exactly one" in result.stderr
 
 
-def test_classes_may_compete(run: Any, classes: Path, tmp_path: Path) -> None:
+def test_classes_may_compete(classes: Path, tmp_path: Path) -> None:
     run("train", classes, *COMPETING, "-o", tmp_path / "model.lg")
-    found = json.loads(run("eval", tmp_path / "model.lg", classes, "--json").stdout)
+    found = as_json("eval", tmp_path / "model.lg", classes)
     assert found["error"] == 0
     data = tmp_path / "texts.tsv"
     data.write_text("a fox\t<red>\na whale\t<blue>\n" * 9)
     run("train", data, *COMPETING, "-o", tmp_path / "texts.lg")
-    found = json.loads(run("eval", tmp_path / "texts.lg", data, "--json").stdout)
+    found = as_json("eval", tmp_path / "texts.lg", data)
     assert found["error"] == 0

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from cli.conftest import run
 from labelgrove import TextClassifier
 from labelgrove._unfinished import Unfinished
 from labelgrove.cli._models import load_model
@@ -40,7 +41,7 @@ from labelgrove.text import HashedText
     ],
 )
 def test_what_is_read_is_not_overwritten(
-    run: Any, texts: Path, text_model: Path, tmp_path: Path, words: tuple[str, ...], victim: str
+    texts: Path, text_model: Path, tmp_path: Path, words: tuple[str, ...], victim: str
 ) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
@@ -71,13 +72,13 @@ def test_what_is_read_is_not_overwritten(
     ],
 )
 def test_a_name_that_promises_another_format_is_refused(
-    run: Any, texts: Path, text_model: Path, words: tuple[str, ...], message: str
+    texts: Path, text_model: Path, words: tuple[str, ...], message: str
 ) -> None:
     result = run(*(word.format(model=text_model, data=texts) for word in words), status=1)
     assert f"{words[-1]}: {message}" in result.stderr and not Path(words[-1]).exists()
 
 
-def test_another_name_of_the_data_does_not_help(run: Any, texts: Path, text_model: Path) -> None:
+def test_another_name_of_the_data_does_not_help(texts: Path, text_model: Path) -> None:
     other = texts.with_name("other.jsonl")
     other.hardlink_to(texts)
     result = run("predict", text_model, texts, "-o", other, status=1)
@@ -85,7 +86,7 @@ def test_another_name_of_the_data_does_not_help(run: Any, texts: Path, text_mode
 
 
 def test_examples_without_labels_change_no_model_and_measure_none(
-    run: Any, text_model: Path, tmp_path: Path
+    text_model: Path, tmp_path: Path
 ) -> None:
     before = text_model.read_bytes()
     data, page = tmp_path / "none.csv", tmp_path / "page.html"
@@ -116,7 +117,7 @@ def test_examples_without_labels_change_no_model_and_measure_none(
     ],
 )
 def test_a_circle_of_links_is_one_sentence(
-    run: Any, texts: Path, text_model: Path, tmp_path: Path, words: tuple[str, ...]
+    texts: Path, text_model: Path, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     one, other = tmp_path / "one", tmp_path / "other"
     one.symlink_to(other)
@@ -131,7 +132,7 @@ def test_a_circle_of_links_is_one_sentence(
 @pytest.mark.skipif(os.name == "nt", reason="locks are those of POSIX")
 @pytest.mark.parametrize("words", [("compact", "{model}"), ("predict", "{model}", "{data}")])
 def test_one_process_alone_writes_an_output(
-    run: Any, texts: Path, text_model: Path, tmp_path: Path, words: tuple[str, ...]
+    texts: Path, text_model: Path, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     output = tmp_path / "output"
     given = [word.format(model=text_model, data=texts) for word in words]
@@ -142,16 +143,14 @@ def test_one_process_alone_writes_an_output(
 
 
 @pytest.mark.skipif(os.name == "nt", reason="it has no such file")
-def test_standard_output_by_its_path_is_not_replaced(
-    run: Any, texts: Path, text_model: Path
-) -> None:
+def test_standard_output_by_its_path_is_not_replaced(texts: Path, text_model: Path) -> None:
     expected = run("predict", text_model, texts).stdout
     assert run("predict", text_model, texts, "-o", "/dev/stdout").stdout == expected
 
 
 @pytest.mark.skipif(not Path("/dev/fd").is_dir(), reason="the system has no such folder")
 def test_an_open_file_is_written_through_its_descriptor(
-    run: Any, texts: Path, text_model: Path, tmp_path: Path
+    texts: Path, text_model: Path, tmp_path: Path
 ) -> None:
     log = tmp_path / "log"
     with log.open("w") as before:
@@ -163,7 +162,7 @@ def test_an_open_file_is_written_through_its_descriptor(
     assert log.read_text() == f"before\n{expected}after\n"
 
 
-def test_a_page_that_cannot_be_is_not_promised(run: Any, texts: Path, tmp_path: Path) -> None:
+def test_a_page_that_cannot_be_is_not_promised(texts: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     words = ("--algorithm", "plt", "-o", tmp_path / "m.lg", "--progressive", page)
     result = run("train", texts, *words)
@@ -171,7 +170,7 @@ def test_a_page_that_cannot_be_is_not_promised(run: Any, texts: Path, tmp_path: 
 
 
 def test_outputs_have_a_folder_and_a_name_each(
-    run: Any, texts: Path, text_model: Path, tmp_path: Path
+    texts: Path, text_model: Path, tmp_path: Path
 ) -> None:
     both = ("--per-label", tmp_path / "o", "--metrics-file", tmp_path / "o")
     assert "another file for each" in run("eval", text_model, texts, *both, status=1).stderr
@@ -187,7 +186,7 @@ def test_outputs_have_a_folder_and_a_name_each(
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows does not remove a folder in use")
 def test_a_folder_that_vanishes_is_not_called_forbidden(
-    run: Any, texts: Path, text_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    texts: Path, text_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
@@ -204,7 +203,7 @@ def test_a_folder_that_vanishes_is_not_called_forbidden(
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
 @pytest.mark.parametrize("command", ["train", "learn"])
 def test_a_model_does_not_take_the_place_of_a_pipe(
-    run: Any, texts: Path, text_model: Path, tmp_path: Path, command: str
+    texts: Path, text_model: Path, tmp_path: Path, command: str
 ) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -216,7 +215,7 @@ def test_a_model_does_not_take_the_place_of_a_pipe(
 HOSTILE = "\x1b[31mred \x07\x9b\u202e\x7f"
 
 
-def test_no_label_commands_the_terminal(run: Any, tmp_path: Path) -> None:
+def test_no_label_commands_the_terminal(tmp_path: Path) -> None:
     texts, model, tree = tmp_path / "texts.jsonl", tmp_path / "model.lg", tmp_path / "tree.json"
     row = {"text": f"word {HOSTILE}", "labels": [HOSTILE, "plain"]}
     texts.write_text((json.dumps(row) + "\n") * 20, encoding="utf-8")
@@ -238,7 +237,7 @@ def test_no_label_commands_the_terminal(run: Any, tmp_path: Path) -> None:
     assert json.loads(pages[3].stdout.splitlines()[0])["labels"][0] in {HOSTILE, "plain"}
 
 
-def test_the_pattern_of_a_stranger_is_not_run(run: Any, texts: Path, tmp_path: Path) -> None:
+def test_the_pattern_of_a_stranger_is_not_run(texts: Path, tmp_path: Path) -> None:
     model, query = tmp_path / "model.lg", tmp_path / "query.jsonl"
     text = HashedText(token_pattern=r"(?:(?:\w+)+)+!")
     TextClassifier(text=text).fit(["so!", "well!"], [["a"], ["b"]]).save(model)
@@ -259,7 +258,7 @@ def test_the_pattern_of_a_stranger_is_not_run(run: Any, texts: Path, tmp_path: P
     ],
 )
 def test_an_output_that_is_a_folder_is_found_before_the_work(
-    run: Any, text_model: Path, tmp_path: Path, words: tuple[str, ...]
+    text_model: Path, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     names = {"m": text_model, "none": tmp_path / "none.jsonl", "folder": tmp_path}
     failed = run(*(word.format(**names) for word in words), status=1)
@@ -277,7 +276,7 @@ def test_an_output_that_is_a_folder_is_found_before_the_work(
     ],
 )
 def test_a_number_out_of_range_is_repeated(
-    run: Any, text_model: Path, option: str, value: str, expected: str
+    text_model: Path, option: str, value: str, expected: str
 ) -> None:
     failed = run("predict", text_model, "--text", "a", option, value, status=2)
     assert f"error: {option} {value}: expected {expected} (see " in failed.stderr
@@ -289,13 +288,13 @@ def test_numbers_without_a_value_are_null_also_in_lists() -> None:
 
 
 @pytest.mark.parametrize("command", ["", "train", "info", "tree", "tree build"])
-def test_help_shows_flags_as_they_are_typed(run: Any, command: str) -> None:
+def test_help_shows_flags_as_they_are_typed(command: str) -> None:
     page = run(*command.split(), "--help").stdout
     assert "--help" in page and "bool" not in page
 
 
 def test_an_earlier_output_outlives_a_failure(
-    run: Any, texts: Path, text_model: Path, tmp_path: Path
+    texts: Path, text_model: Path, tmp_path: Path
 ) -> None:
     output = tmp_path / "out.jsonl"
     run("predict", text_model, texts, "-o", output)
@@ -310,7 +309,7 @@ def test_an_earlier_output_outlives_a_failure(
 @pytest.mark.skipif(os.name == "nt", reason="a current folder cannot be removed there")
 @pytest.mark.parametrize("command", ["train", "convert"])
 def test_a_current_folder_that_is_gone_is_named(
-    run: Any, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+    texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
@@ -330,14 +329,14 @@ def test_a_current_folder_that_is_gone_is_named(
     ],
 )
 def test_an_empty_name_is_not_the_current_folder(
-    run: Any, texts: Path, text_model: Path, words: tuple[str, ...]
+    texts: Path, text_model: Path, words: tuple[str, ...]
 ) -> None:
     result = run(*(w.format(texts=texts, m=text_model) for w in words), status=1)
     assert "empty; expected that of a file" in result.stderr
 
 
 def test_a_report_on_a_file_whose_name_is_no_text(
-    run: Any, texts: Path, text_model: Path, tmp_path: Path
+    texts: Path, text_model: Path, tmp_path: Path
 ) -> None:
     strange = os.fsdecode(os.fsencode(tmp_path / "model") + b"\xfe.lg")
     try:

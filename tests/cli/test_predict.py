@@ -5,21 +5,17 @@ import gzip
 import json
 import lzma
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import labelgrove
+from cli.conftest import as_json_lines, run
 from labelgrove.data import read_examples
 
 
-def rows(output: str | bytes) -> list[Any]:
-    return [json.loads(line) for line in output.splitlines()]
-
-
-def test_the_best_five_in_order_of_the_file(run: Any, texts: Path, text_model: Path) -> None:
-    found = rows(run("predict", text_model, texts).stdout)
+def test_the_best_five_in_order_of_the_file(texts: Path, text_model: Path) -> None:
+    found = as_json_lines("predict", text_model, texts)
     examples = read_examples(texts)
     assert examples.text is not None
     labels, scores = labelgrove.load(text_model).predict_topk(examples.text, k=5)
@@ -27,16 +23,16 @@ def test_the_best_five_in_order_of_the_file(run: Any, texts: Path, text_model: P
     np.testing.assert_allclose([row["scores"] for row in found], scores, rtol=1e-5)
 
 
-def test_integer_labels_are_json_integers(run: Any, vectors: Path, vector_model: Path) -> None:
-    found = rows(run("predict", vector_model, vectors, "-k", "2").stdout)
+def test_integer_labels_are_json_integers(vectors: Path, vector_model: Path) -> None:
+    found = as_json_lines("predict", vector_model, vectors, "-k", "2")
     assert len(found) == 300
     assert all(type(label) is int for row in found for label in row["labels"])
 
 
-def test_all_above_a_threshold(run: Any, vectors: Path, vector_model: Path) -> None:
-    found = rows(run("predict", vector_model, vectors, "--threshold", "0.05").stdout)
-    best = rows(run("predict", vector_model, vectors, "-k", "20").stdout)
-    assert rows(run("predict", vector_model, vectors, "-k", 2**31 - 1).stdout) == best
+def test_all_above_a_threshold(vectors: Path, vector_model: Path) -> None:
+    found = as_json_lines("predict", vector_model, vectors, "--threshold", "0.05")
+    best = as_json_lines("predict", vector_model, vectors, "-k", "20")
+    assert as_json_lines("predict", vector_model, vectors, "-k", 2**31 - 1) == best
     for row, ranking in zip(found, best, strict=True):
         above = [pair for pair in zip(*ranking.values(), strict=True) if pair[1] >= 0.05]
         assert row["scores"] == [score for _, score in above]
@@ -44,51 +40,47 @@ def test_all_above_a_threshold(run: Any, vectors: Path, vector_model: Path) -> N
     assert {len(row["labels"]) for row in found} > {1, 2}
 
 
-def test_a_threshold_with_k_gives_k_at_most(run: Any, vectors: Path, vector_model: Path) -> None:
+def test_a_threshold_with_k_gives_k_at_most(vectors: Path, vector_model: Path) -> None:
     words = ("predict", vector_model, vectors, "--threshold", "0.05")
-    every, few = rows(run(*words).stdout), rows(run(*words, "-k", "2").stdout)
+    every, few = as_json_lines(*words), as_json_lines(*words, "-k", "2")
     assert [row["labels"][:2] for row in every] == [row["labels"] for row in few]
 
 
-def test_more_places_than_labels(run: Any, vectors: Path, vector_model: Path) -> None:
-    found = rows(run("predict", vector_model, vectors, "-k", "50", "--limit", "3").stdout)
+def test_more_places_than_labels(vectors: Path, vector_model: Path) -> None:
+    found = as_json_lines("predict", vector_model, vectors, "-k", "50", "--limit", "3")
     assert [len(row["labels"]) for row in found] == [20, 20, 20]
 
 
-def test_a_wide_beam_finds_the_best(run: Any, vectors: Path, vector_model: Path) -> None:
+def test_a_wide_beam_finds_the_best(vectors: Path, vector_model: Path) -> None:
     exact = run("predict", vector_model, vectors).stdout
     assert run("predict", vector_model, vectors, "--beam", "1000").stdout == exact
 
 
-def test_any_number_of_threads_predicts_the_same(run: Any, texts: Path, text_model: Path) -> None:
+def test_any_number_of_threads_predicts_the_same(texts: Path, text_model: Path) -> None:
     one = run("predict", text_model, texts, "--jobs", "1").stdout
     assert run("predict", text_model, texts, "--jobs", "3").stdout == one
 
 
-def test_a_list_of_allowed_labels(run: Any, texts: Path, text_model: Path, tmp_path: Path) -> None:
+def test_a_list_of_allowed_labels(texts: Path, text_model: Path, tmp_path: Path) -> None:
     allowed = tmp_path / "allowed.txt"
     allowed.write_text("\ufefftopic-03\r\n\ntopic-07\nnowhere\n", encoding="utf-8")
     result = run("predict", text_model, texts, "--labels-file", allowed)
-    assert {label for row in rows(result.stdout) for label in row["labels"]} == {
-        "topic-03",
-        "topic-07",
-    }
+    rows = map(json.loads, result.stdout.splitlines())
+    assert {label for row in rows for label in row["labels"]} == {"topic-03", "topic-07"}
     assert result.stderr.startswith("warning: ")
     assert "ignoring one label unknown to the model, first 'nowhere'" in result.stderr
 
 
-def test_allowed_labels_that_are_numbers(
-    run: Any, vectors: Path, vector_model: Path, tmp_path: Path
-) -> None:
+def test_allowed_labels_that_are_numbers(vectors: Path, vector_model: Path, tmp_path: Path) -> None:
     allowed = tmp_path / "allowed.txt"
     allowed.write_text("3\n 11 \n")
-    found = rows(run("predict", vector_model, vectors, "--labels-file", allowed).stdout)
+    found = as_json_lines("predict", vector_model, vectors, "--labels-file", allowed)
     assert {label for row in found for label in row["labels"]} == {3, 11}
     compressed = tmp_path / "allowed.txt.gz"
     compressed.write_bytes(gzip.compress(b"\xef\xbb\xbf3\r\n\r\n11"))
-    assert rows(run("predict", vector_model, vectors, "--labels-file", compressed).stdout) == found
+    assert as_json_lines("predict", vector_model, vectors, "--labels-file", compressed) == found
     words = ("predict", vector_model, vectors, "--labels-file", allowed, "--threshold", "0")
-    assert all(sorted(row["labels"]) == [3, 11] for row in rows(run(*words).stdout))
+    assert all(sorted(row["labels"]) == [3, 11] for row in as_json_lines(*words))
 
 
 @pytest.mark.parametrize(
@@ -101,7 +93,7 @@ def test_allowed_labels_that_are_numbers(
     ],
 )
 def test_a_list_of_labels_that_cannot_be_used(
-    run: Any, vectors: Path, vector_model: Path, tmp_path: Path, content: bytes, message: str
+    vectors: Path, vector_model: Path, tmp_path: Path, content: bytes, message: str
 ) -> None:
     allowed = tmp_path / "allowed.txt"
     allowed.write_bytes(content)
@@ -109,7 +101,7 @@ def test_a_list_of_labels_that_cannot_be_used(
     assert message in result.stderr
 
 
-def test_output_to_files(run: Any, texts: Path, text_model: Path, tmp_path: Path) -> None:
+def test_output_to_files(texts: Path, text_model: Path, tmp_path: Path) -> None:
     shown = run("predict", text_model, texts).stdout_bytes
     for name, read in (
         ("p.jsonl", bytes),
@@ -123,20 +115,20 @@ def test_output_to_files(run: Any, texts: Path, text_model: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize("first", ["1984", " ", "{curly} braces"])
-def test_plain_text_may_begin_like_anything(run: Any, text_model: Path, first: str) -> None:
+def test_plain_text_may_begin_like_anything(text_model: Path, first: str) -> None:
     for others in ("", "2012\n"):
         lines = f"{first}\n{others}"
-        found = rows(run("predict", text_model, "-", input=lines).stdout)
+        found = as_json_lines("predict", text_model, "-", input=lines)
         assert len(found) == lines.count("\n")
         assert run("explain", text_model, "-", "--row", 1, input=lines).stdout
 
 
-def test_numbers_are_told_from_text_by_the_first_line(run: Any, vector_model: Path) -> None:
+def test_numbers_are_told_from_text_by_the_first_line(vector_model: Path) -> None:
     result = run("predict", vector_model, "-", input="3 1:1\nwords\n", status=1)
     assert "<stdin>:2: 'words' is not a label" in result.stderr
 
 
-def test_what_is_no_file_may_be_a_text(run: Any, text_model: Path) -> None:
+def test_what_is_no_file_may_be_a_text(text_model: Path) -> None:
     told = run("predict", text_model, "the topic", status=1).stderr
     assert told == "error: the topic: no such file; expected DATA, or a text given by --text\n"
     assert "no such file or directory" in run("predict", text_model, "topic", status=1).stderr
@@ -145,7 +137,7 @@ def test_what_is_no_file_may_be_a_text(run: Any, text_model: Path) -> None:
     assert "unexpected extra argument" in run("predict", text_model, "the", long, status=2).stderr
 
 
-def test_a_second_file_has_a_command_of_its_own(run: Any, text_model: Path, texts: Path) -> None:
+def test_a_second_file_has_a_command_of_its_own(text_model: Path, texts: Path) -> None:
     for words in (["predict", text_model], ["train", "-o", text_model]):
         for more in ([texts], [texts, texts]):
             told = " ".join(run(*words, texts, *more, status=2).stderr.split())
@@ -154,14 +146,14 @@ def test_a_second_file_has_a_command_of_its_own(run: Any, text_model: Path, text
     assert "joins" not in run("info", text_model, texts, status=2).stderr
 
 
-def test_texts_without_labels_will_do(run: Any, text_model: Path) -> None:
+def test_texts_without_labels_will_do(text_model: Path) -> None:
     lines = '{"text": "topic03w1 topic03w2"}\n{"text": "…"}\n'.encode()
-    found = rows(run("predict", text_model, "-", input=lines).stdout)
+    found = as_json_lines("predict", text_model, "-", input=lines)
     assert found[0]["labels"][0] == "topic-03"
     assert len(found) == 2
 
 
-def test_labels_are_written_as_they_are(run: Any, tmp_path: Path) -> None:
+def test_labels_are_written_as_they_are(tmp_path: Path) -> None:
     data = tmp_path / "d.jsonl"
     label = 'Käse "frisch"\n\u2028 🧀'
     data.write_text(json.dumps({"text": "milk and rennet", "labels": [label]}) + "\n")
@@ -185,21 +177,19 @@ def test_labels_are_written_as_they_are(run: Any, tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_asked(
-    run: Any, vectors: Path, vector_model: Path, words: list[str], status: int, message: str
+    vectors: Path, vector_model: Path, words: list[str], status: int, message: str
 ) -> None:
     result = run("predict", vector_model, vectors, *words, status=status)
     assert message in result.stderr
     assert result.stderr.count("\n") == 1
 
 
-def test_a_text_needs_no_file(
-    run: Any, text_model: Path, vector_model: Path, vectors: Path
-) -> None:
+def test_a_text_needs_no_file(text_model: Path, vector_model: Path, vectors: Path) -> None:
     asked = ["word1 word2", "word3"]
-    found = run("predict", text_model, "--text", asked[0], "--text", asked[1], "-k", 2).stdout
+    found = as_json_lines("predict", text_model, "--text", asked[0], "--text", asked[1], "-k", 2)
     labels, _ = labelgrove.load(text_model).predict_topk(asked, k=2)
-    assert [json.loads(line)["labels"] for line in found.splitlines()] == labels.tolist()
-    plain = run("predict", text_model, "-", "-k", 2, input="word1 word2\n\nword3\n").stdout
+    assert [row["labels"] for row in found] == labels.tolist()
+    plain = as_json_lines("predict", text_model, "-", "-k", 2, input="word1 word2\n\nword3\n")
     assert plain == found
     for words in ((), ("--text", "a", "b.jsonl")):
         assert "expected either DATA (- for" in run("predict", text_model, *words, status=1).stderr

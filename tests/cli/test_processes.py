@@ -21,6 +21,7 @@ import pytest
 from rich.cells import cell_len
 
 import labelgrove
+from cli.conftest import run
 from labelgrove.cli.commands import serve
 from labelgrove.trees import LabelTree
 
@@ -273,9 +274,7 @@ def interrupted(start: Start, examples: bytes, shown: str, *words: str | Path) -
     return process.wait(60), screen.close()
 
 
-def test_ctrl_c_saves_what_has_been_learnt(
-    start: Start, make_texts: Any, run: Any, tmp_path: Path
-) -> None:
+def test_ctrl_c_saves_what_has_been_learnt(start: Start, make_texts: Any, tmp_path: Path) -> None:
     data, model = make_texts("long.jsonl", 1500), tmp_path / "m.lg"
     words = ("train", "-", "-o", model)
     status, shown = interrupted(start, data.read_bytes(), "1,500", *words)
@@ -375,7 +374,7 @@ def test_a_token_that_cannot_be_shown_is_not_stored(start: Start, tmp_path: Path
     assert not list(tmp_path.glob("tokens*"))
 
 
-def test_what_cannot_be_served_or_followed_is_refused(run: Any, tmp_path: Path) -> None:
+def test_what_cannot_be_served_or_followed_is_refused(tmp_path: Path) -> None:
     pytest.importorskip("starlette")
     result = run("serve", tmp_path, "--follow", "nonsense", status=1)
     assert "--follow nonsense: expected the address of a service" in result.stderr
@@ -390,7 +389,7 @@ def test_what_cannot_be_served_or_followed_is_refused(run: Any, tmp_path: Path) 
     assert result.stderr == f"error: {tmp_path / 'file'}: this is a file; {expected}\n"
 
 
-def test_a_project_that_was_never_there_is_not_recovered(run: Any, tmp_path: Path) -> None:
+def test_a_project_that_was_never_there_is_not_recovered(tmp_path: Path) -> None:
     pytest.importorskip("starlette")
     from labelgrove.service import alone_in
 

@@ -9,19 +9,21 @@ from typing import Any
 
 import pytest
 
+from cli.conftest import as_json, run
+
 
 @pytest.mark.slow
-def test_training_leaves_a_page_and_the_same_model(run: Any, texts: Path, tmp_path: Path) -> None:
+def test_training_leaves_a_page_and_the_same_model(texts: Path, tmp_path: Path) -> None:
     page, plain, told = tmp_path / "page.html", tmp_path / "plain.lg", tmp_path / "told.lg"
-    before = json.loads(run("train", texts, "-o", plain, "--json").stdout)
-    after = json.loads(run("train", texts, "-o", told, "--progressive", page, "--json").stdout)
+    before = as_json("train", texts, "-o", plain)
+    after = as_json("train", texts, "-o", told, "--progressive", page)
     assert after["progressive_p@1"] == pytest.approx(before["progressive_p@1"], abs=0.05)
     assert told.read_bytes() == plain.read_bytes()
     html = page.read_text()
     assert "told, learning texts.jsonl" in html and "New labels recognised" in html
 
 
-def test_figures_do_not_depend_on_the_batches(run: Any, tmp_path: Path) -> None:
+def test_figures_do_not_depend_on_the_batches(tmp_path: Path) -> None:
     path, model = tmp_path / "chance.ft", tmp_path / "model.lg"
     chance, told = random.Random(0), []
     path.write_text("".join(f"__label__{chance.choice('ab')} word\n" for _ in range(2500)))
@@ -34,7 +36,7 @@ def test_figures_do_not_depend_on_the_batches(run: Any, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_going_on_learning_knows_what_is_new(
-    run: Any, text_model: Path, make_texts: Any, tmp_path: Path
+    text_model: Path, make_texts: Any, tmp_path: Path
 ) -> None:
     page = tmp_path / "page.html"
     more = make_texts("more.jsonl", 60, labels=["topic-01", "fresh-1", "fresh-2"], seed=2)
@@ -43,7 +45,7 @@ def test_going_on_learning_knows_what_is_new(
 
 
 def test_a_page_that_cannot_be_written_is_refused_before_learning(
-    run: Any, texts: Path, tmp_path: Path
+    texts: Path, tmp_path: Path
 ) -> None:
     model = tmp_path / "model.lg"
     for page, part in (
@@ -58,7 +60,7 @@ def test_a_page_that_cannot_be_written_is_refused_before_learning(
 
 @pytest.mark.parametrize("module", ["jinja2", "vl_convert"])
 def test_packages_that_a_page_needs_are_missed_before_learning(
-    run: Any, texts: Path, text_model: Path, monkeypatch: pytest.MonkeyPatch, module: str
+    texts: Path, text_model: Path, monkeypatch: pytest.MonkeyPatch, module: str
 ) -> None:
     before = text_model.read_bytes()
     monkeypatch.setitem(sys.modules, module, None)
@@ -71,7 +73,7 @@ def test_packages_that_a_page_needs_are_missed_before_learning(
 
 
 def test_a_page_that_finds_the_disk_full_says_where_the_model_is(
-    run: Any, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: Any, **__: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", str(page))

@@ -1,18 +1,12 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from cli.conftest import as_json, as_json_lines
+
 pytestmark = [pytest.mark.data, pytest.mark.slow]
-
-
-def trained_and_measured(run: Any, folder: Path, suffix: str, model: Path) -> tuple[Any, Any]:
-    train = json.loads(run("train", folder / f"train.{suffix}", "-o", model, "--json").stdout)
-    test = json.loads(run("eval", model, folder / f"test.{suffix}", "--json").stdout)
-    return train, test
 
 
 @pytest.mark.parametrize(
@@ -23,7 +17,6 @@ def trained_and_measured(run: Any, folder: Path, suffix: str, model: Path) -> tu
     ],
 )
 def test_a_real_data_set_from_end_to_end(
-    run: Any,
     data_folder: Path,
     tmp_path: Path,
     name: str,
@@ -33,13 +26,13 @@ def test_a_real_data_set_from_end_to_end(
     least: float,
 ) -> None:
     model = tmp_path / "m.lg"
-    train, test = trained_and_measured(run, data_folder / name, suffix, model)
+    train_data, test_data = (data_folder / name / f"{part}.{suffix}" for part in ("train", "test"))
+    train, test = as_json("train", train_data, "-o", model), as_json("eval", model, test_data)
     assert (train["examples"], test["examples"]) == examples
     assert train["labels"] == labels
     assert test["p@1"] > least
     # Progressive validation is harder than the final test, but it is the same task.
     assert 0.75 * test["p@1"] < train["progressive_p@1"] < test["p@1"]
-    words = ("predict", model, data_folder / name / f"test.{suffix}", "--threshold", "0.3")
-    lines = run(*words).stdout.splitlines()
-    assert len(lines) == examples[1]
-    assert all(min(json.loads(line)["scores"], default=1) >= 0.3 for line in lines)
+    rows = as_json_lines("predict", model, test_data, "--threshold", "0.3")
+    assert len(rows) == examples[1]
+    assert all(min(row["scores"], default=1) >= 0.3 for row in rows)

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from cli.conftest import run
+
 
 @pytest.mark.slow
-def test_a_page_is_written(run: Any, text_model: Path, make_texts: Any, tmp_path: Path) -> None:
+def test_a_page_is_written(text_model: Path, make_texts: Any, tmp_path: Path) -> None:
     data, page = make_texts("test.jsonl", 60, seed=1), tmp_path / "page.html"
     shown = run("report", text_model, data, "-o", page, "--limit", 50).stdout
     assert "50" in shown and "page.html (" in shown
@@ -18,9 +20,7 @@ def test_a_page_is_written(run: Any, text_model: Path, make_texts: Any, tmp_path
 
 
 @pytest.mark.slow
-def test_a_page_can_do_without_the_texts(
-    run: Any, text_model: Path, make_texts: Any, tmp_path: Path
-) -> None:
+def test_a_page_can_do_without_the_texts(text_model: Path, make_texts: Any, tmp_path: Path) -> None:
     data, page = make_texts("test.jsonl", 60, seed=1), tmp_path / "page.html"
     examples = [json.loads(line) for line in data.read_text().splitlines()]
     wrong = [json.dumps({**example, "labels": ["nowhere"]}) for example in examples]
@@ -33,9 +33,7 @@ def test_a_page_can_do_without_the_texts(
 
 
 @pytest.mark.slow
-def test_two_models_are_compared(
-    run: Any, vector_model: Path, vectors: Path, tmp_path: Path
-) -> None:
+def test_two_models_are_compared(vector_model: Path, vectors: Path, tmp_path: Path) -> None:
     other, page = tmp_path / "other.lg", tmp_path / "page.html"
     run("train", vectors, "-o", other, "--limit", 60)
     run("report", vector_model, vectors, "--compare", other, "-o", page)
@@ -43,7 +41,7 @@ def test_two_models_are_compared(
     assert "Compared with other on the same examples" in html
 
 
-def test_what_is_wrong_is_said(run: Any, text_model: Path, vectors: Path, tmp_path: Path) -> None:
+def test_what_is_wrong_is_said(text_model: Path, vectors: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     for words, part in (
         ([text_model, vectors, "-o", page], "expected text, as in"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 
 import labelgrove
+from cli.conftest import as_json, as_json_lines
 from labelgrove import OnlinePLTClassifier, PLTClassifier, ThresholdedClassifier, evaluate
 from labelgrove._cuts import least_scores, reaches
 from labelgrove.data import read_examples, write_examples
@@ -44,13 +44,13 @@ def model(request: pytest.FixtureRequest) -> Any:
     return clf.tune_thresholds(*made(300, 1)) if request.param == "tuned" else clf
 
 
-def asked_by_command(run: Any, model: Any, data: Path, *words: str) -> Any:
+def asked_by_command(model: Any, data: Path, *words: str) -> Any:
     path = data.with_suffix(".lg")
     model.save(path)
-    return json.loads(run("eval", path, data, "--json", *words).stdout)
+    return as_json("eval", path, data, *words)
 
 
-def test_report_command_and_python_agree(run: Any, model: Any, tmp_path: Path) -> None:
+def test_report_command_and_python_agree(model: Any, tmp_path: Path) -> None:
     X, Y = made(200, 2)
     Y[0] = [*Y[0], 99]  # never learnt
     data = tmp_path / "test.svm"
@@ -58,7 +58,7 @@ def test_report_command_and_python_agree(run: Any, model: Any, tmp_path: Path) -
     stored = read_examples(data)
     asked = evaluate(model, stored.X, stored.labels)
     reported = measure(model, stored.X, stored.labels).figures
-    by_command = asked_by_command(run, model, data)
+    by_command = asked_by_command(model, data)
     names = asked.keys() - TIMES
     assert {"macro_f1", "micro_f1", "instance_f1", "psp@3", "unknown_labels"} <= names
     assert by_command.keys() == asked.keys() | {"total_seconds"}
@@ -87,14 +87,14 @@ def test_the_definitions_of_f1(model: Any) -> None:
     assert found["labels_per_example"] == predicted.nnz / len(Y)
 
 
-def test_classes_that_exclude_one_another(run: Any, tmp_path: Path) -> None:
+def test_classes_that_exclude_one_another(tmp_path: Path) -> None:
     X, Y = made(400, 3)
     kept = [i for i, row in enumerate(Y) if len(row) == 1]
     X, y = X[kept], [Y[i][0] for i in kept]
     model = OnlinePLTClassifier(max_leaves=2).fit(X, y)
     data = tmp_path / "test.svm"
     write_examples(data, X, [[label] for label in y])
-    asked, by_command = evaluate(model, X, y), asked_by_command(run, model, data)
+    asked, by_command = evaluate(model, X, y), asked_by_command(model, data)
     reported = measure(model, X, y).figures
     for name in asked.keys() - TIMES:
         assert by_command[name] == reported[name] == asked[name], name
@@ -126,7 +126,7 @@ def test_seven_tenths_in_single_precision_do_not_reach_seven_tenths() -> None:
 
 
 @pytest.mark.parametrize("above", [False, True])
-def test_a_threshold_is_not_rounded_anywhere(run: Any, tmp_path: Path, above: bool) -> None:
+def test_a_threshold_is_not_rounded_anywhere(tmp_path: Path, above: bool) -> None:
     """A score just below a threshold, to which it is equal in 32 bits, does not reach it."""
     X, Y = made(100, 4)
     model = OnlinePLTClassifier(arity=4, max_leaves=4).fit(X, Y)
@@ -157,11 +157,12 @@ def test_a_threshold_is_not_rounded_anywhere(run: Any, tmp_path: Path, above: bo
     write_examples(data, row, true)
     model.save(file)
     for words in (["--threshold", repr(threshold)], ["--thresholds"]):
-        found = json.loads(run("eval", file, data, "--json", *words).stdout)
+        found = as_json("eval", file, data, *words)
         assert found["labels_per_example"] == expected
-        told = json.loads(run("predict", file, data, *words).stdout)
+        [told] = as_json_lines("predict", file, data, *words)
         assert len(told["labels"]) == expected
-    told = json.loads(run("predict", file, data, "-k", "5", "--threshold", repr(threshold)).stdout)
+    words = ("-k", "5", "--threshold", repr(threshold))
+    [told] = as_json_lines("predict", file, data, *words)
     assert len(told["labels"]) == expected
 
 

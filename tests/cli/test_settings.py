@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import labelgrove
+from cli.conftest import as_json, run
 from labelgrove import OnlinePLTClassifier, ParameterError
 from labelgrove.cli._models import TEXT_SETTINGS
 from labelgrove.cli._options import Settings, parse_settings, settable, value_of
@@ -96,7 +96,7 @@ def test_what_is_wrong_is_said_in_a_sentence(assignment: str, message: str) -> N
     ],
 )
 def test_the_estimator_refuses_a_value_before_any_example_is_read(
-    run: Any, vectors: Path, tmp_path: Path, algorithm: str, setting: str, message: str
+    vectors: Path, tmp_path: Path, algorithm: str, setting: str, message: str
 ) -> None:
     damaged = tmp_path / "damaged.txt"
     damaged.write_text(vectors.read_text() + "this is no example\n")
@@ -106,13 +106,13 @@ def test_the_estimator_refuses_a_value_before_any_example_is_read(
     assert result.stderr.count("\n") == 1
 
 
-def test_the_text_front_end_refuses_a_value(run: Any, texts: Path, tmp_path: Path) -> None:
+def test_the_text_front_end_refuses_a_value(texts: Path, tmp_path: Path) -> None:
     words = ("train", texts, "-o", tmp_path / "m.lg", "--set", "text.words=1,2,3")
     assert "words=(1, 2, 3): expected two" in run(*words, status=1).stderr
 
 
 @pytest.mark.parametrize("algorithm", ["online-plt", "plt"])
-def test_a_tree_comes_from_a_file(run: Any, vectors: Path, tmp_path: Path, algorithm: str) -> None:
+def test_a_tree_comes_from_a_file(vectors: Path, tmp_path: Path, algorithm: str) -> None:
     tree = tmp_path / "tree.json"
     run("tree", "build", vectors, "-o", tree, "--kind", "huffman")
     words = ("train", vectors, "-o", tmp_path / "m.lg", "--algorithm", algorithm)
@@ -120,7 +120,7 @@ def test_a_tree_comes_from_a_file(run: Any, vectors: Path, tmp_path: Path, algor
     model = labelgrove.load(tmp_path / "m.lg")
     built = LabelTree.from_json(tree.read_text())
     assert model.tree_.n_nodes == built.n_nodes
-    facts = json.loads(run("info", tmp_path / "m.lg", "--json").stdout)
+    facts = as_json("info", tmp_path / "m.lg")
     assert facts["nodes"] == built.n_nodes
 
 

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 import labelgrove
+from cli.conftest import as_json, as_json_lines, run
 from labelgrove.data import read_examples
 
 
-def test_training_on_text_is_the_text_classifier(run: Any, texts: Path, tmp_path: Path) -> None:
+def test_training_on_text_is_the_text_classifier(texts: Path, tmp_path: Path) -> None:
     run("train", texts, "-o", tmp_path / "m.lg", "--seed", "5", "--set", "alpha=0.5")
     examples = read_examples(texts)
     assert examples.text is not None
@@ -28,7 +29,7 @@ def test_training_on_text_is_the_text_classifier(run: Any, texts: Path, tmp_path
         np.testing.assert_array_equal(ours, theirs)
 
 
-def test_the_result_says_what_was_learnt(run: Any, texts: Path, tmp_path: Path) -> None:
+def test_the_result_says_what_was_learnt(texts: Path, tmp_path: Path) -> None:
     result = run("train", texts, "-o", tmp_path / "m.lg", "--json")
     found = json.loads(result.stdout)
     assert found["model"] == str(tmp_path / "m.lg")
@@ -40,16 +41,14 @@ def test_the_result_says_what_was_learnt(run: Any, texts: Path, tmp_path: Path) 
     assert result.stderr == ""
 
 
-def test_people_get_a_table_without_trailing_blanks(run: Any, texts: Path, tmp_path: Path) -> None:
+def test_people_get_a_table_without_trailing_blanks(texts: Path, tmp_path: Path) -> None:
     shown = run("train", texts, "-o", tmp_path / "m.lg").stdout
     assert "400 in " in shown
     assert "P@1 while learning" in shown
     assert all(line == line.rstrip() for line in shown.splitlines())
 
 
-def test_shuffling_gives_other_orders_for_other_seeds(
-    run: Any, texts: Path, tmp_path: Path
-) -> None:
+def test_shuffling_gives_other_orders_for_other_seeds(texts: Path, tmp_path: Path) -> None:
     orders = set()
     for seed in ("1", "2"):
         run("train", texts, "-o", tmp_path / "m.lg", "--shuffle", "--seed", seed)
@@ -59,17 +58,15 @@ def test_shuffling_gives_other_orders_for_other_seeds(
     assert {tuple(sorted(order)) for order in orders} == {tuple(sorted(orders.pop()))}
 
 
-def test_several_passes_learn_every_example_as_often(run: Any, texts: Path, tmp_path: Path) -> None:
-    found = json.loads(
-        run("train", texts, "-o", tmp_path / "m.lg", "--passes", "3", "--json").stdout
-    )
-    once = json.loads(run("train", texts, "-o", tmp_path / "m.lg", "--json").stdout)
+def test_several_passes_learn_every_example_as_often(texts: Path, tmp_path: Path) -> None:
+    found = as_json("train", texts, "-o", tmp_path / "m.lg", "--passes", "3")
+    once = as_json("train", texts, "-o", tmp_path / "m.lg")
     assert (found["examples"], found["passes"]) == (1200, 3)
     # Later passes repeat examples and must not flatter the progressive figure.
     assert found["progressive_p@1"] == once["progressive_p@1"]
 
 
-def test_a_limit_takes_the_first_examples(run: Any, texts: Path, tmp_path: Path) -> None:
+def test_a_limit_takes_the_first_examples(texts: Path, tmp_path: Path) -> None:
     lines = texts.read_text().splitlines(keepends=True)
     (tmp_path / "first.jsonl").write_text("".join(lines[:70]))
     run("train", texts, "-o", tmp_path / "a.lg", "--limit", "70")
@@ -77,28 +74,28 @@ def test_a_limit_takes_the_first_examples(run: Any, texts: Path, tmp_path: Path)
     assert (tmp_path / "a.lg").read_bytes() == (tmp_path / "b.lg").read_bytes()
 
 
-def test_a_limit_comes_before_shuffling(run: Any, texts: Path, tmp_path: Path) -> None:
-    words = ("-o", tmp_path / "m.lg", "--limit", "70", "--shuffle", "--json")
-    assert json.loads(run("train", texts, *words).stdout)["examples"] == 70
+def test_a_limit_comes_before_shuffling(texts: Path, tmp_path: Path) -> None:
+    words = ("-o", tmp_path / "m.lg", "--limit", "70", "--shuffle")
+    assert as_json("train", texts, *words)["examples"] == 70
     first = {label for row in read_examples(texts).labels[:70] for label in row}
     assert set(labelgrove.load(tmp_path / "m.lg").classes_) == first
 
 
-def test_numbered_features_and_labels(run: Any, vectors: Path, tmp_path: Path) -> None:
-    found = json.loads(run("train", vectors, "-o", tmp_path / "m.lg", "--json").stdout)
+def test_numbered_features_and_labels(vectors: Path, tmp_path: Path) -> None:
+    found = as_json("train", vectors, "-o", tmp_path / "m.lg")
     assert (found["examples"], found["labels"]) == (300, 20)
     model = labelgrove.load(tmp_path / "m.lg")
     assert model.classes_.dtype.kind == "i"
     assert isinstance(model, labelgrove.OnlinePLTClassifier)
 
 
-def test_shuffling_numbered_features_without_a_header(run: Any, tmp_path: Path) -> None:
+def test_shuffling_numbered_features_without_a_header(tmp_path: Path) -> None:
     (tmp_path / "d.txt").write_text("".join(f"{i % 3} {i}:1 {i + 1}:2\n" for i in range(60)))
     run("train", tmp_path / "d.txt", "-o", tmp_path / "m.lg", "--shuffle", "--format", "xmlc")
     assert labelgrove.load(tmp_path / "m.lg").examples_seen_ == 60
 
 
-def test_text_parameters_are_stored_with_the_model(run: Any, texts: Path, tmp_path: Path) -> None:
+def test_text_parameters_are_stored_with_the_model(texts: Path, tmp_path: Path) -> None:
     run(
         *("train", texts, "-o", tmp_path / "m.lg"),
         *("--set", "text.n_features=512", "--set", "text.words=1,2"),
@@ -109,13 +106,13 @@ def test_text_parameters_are_stored_with_the_model(run: Any, texts: Path, tmp_pa
     assert model.classifier_.n_features_in_ == 512
 
 
-def test_standard_input_is_read(run: Any, texts: Path, tmp_path: Path) -> None:
+def test_standard_input_is_read(texts: Path, tmp_path: Path) -> None:
     run("train", texts, "-o", tmp_path / "a.lg")
     run("train", "-", "-o", tmp_path / "b.lg", input=texts.read_bytes())
     assert (tmp_path / "a.lg").read_bytes() == (tmp_path / "b.lg").read_bytes()
 
 
-def test_standard_input_is_read_once_unless_kept(run: Any, texts: Path, tmp_path: Path) -> None:
+def test_standard_input_is_read_once_unless_kept(texts: Path, tmp_path: Path) -> None:
     words = ("train", "-", "-o", tmp_path / "m.lg", "--passes", "2")
     result = run(*words, input=texts.read_bytes(), status=1)
     assert "standard input can be read only once" in result.stderr
@@ -123,7 +120,7 @@ def test_standard_input_is_read_once_unless_kept(run: Any, texts: Path, tmp_path
 
 
 def test_a_model_for_prediction_is_smaller_and_predicts_the_same(
-    run: Any, texts: Path, text_model: Path, tmp_path: Path
+    texts: Path, text_model: Path, tmp_path: Path
 ) -> None:
     small = tmp_path / "small.lg"
     run("train", texts, "-o", small, "--for-prediction")
@@ -149,7 +146,7 @@ def test_a_model_for_prediction_is_smaller_and_predicts_the_same(
     ],
 )
 def test_a_wrong_parameter_is_one_sentence(
-    run: Any, texts: Path, tmp_path: Path, words: list[str], message: str
+    texts: Path, tmp_path: Path, words: list[str], message: str
 ) -> None:
     result = run("train", texts, "-o", tmp_path / "m.lg", *words, status=1)
     assert result.stderr.startswith("error: ")
@@ -169,7 +166,7 @@ def test_a_wrong_parameter_is_one_sentence(
     ],
 )
 def test_a_place_that_cannot_be_written_is_refused_before_learning(
-    run: Any, tmp_path: Path, output: str, message: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, output: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     if output in (leads_to := {"loop": "loop", "dangling": "missing/m.lg"}):
@@ -181,17 +178,13 @@ def test_a_place_that_cannot_be_written_is_refused_before_learning(
     assert message in run("train", "nothing.jsonl", "-o", output, status=1).stderr
 
 
-def test_text_settings_do_not_go_with_numbered_features(
-    run: Any, vectors: Path, tmp_path: Path
-) -> None:
+def test_text_settings_do_not_go_with_numbered_features(vectors: Path, tmp_path: Path) -> None:
     words = ("--set", "text.n_features=512")
     result = run("train", vectors, "-o", tmp_path / "m.lg", *words, status=1)
     assert "expected text; the data holds numbered features" in result.stderr
 
 
-def test_a_malformed_line_is_named_and_nothing_is_written(
-    run: Any, texts: Path, tmp_path: Path
-) -> None:
+def test_a_malformed_line_is_named_and_nothing_is_written(texts: Path, tmp_path: Path) -> None:
     lines = texts.read_text().splitlines()
     lines[250] = '{"text": 7}'
     texts.write_text("\n".join(lines))
@@ -200,24 +193,24 @@ def test_a_malformed_line_is_named_and_nothing_is_written(
     assert not (tmp_path / "m.lg").exists()
 
 
-def test_an_empty_file_is_named(run: Any, tmp_path: Path) -> None:
+def test_an_empty_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").write_text("")
     result = run("train", tmp_path / "empty.jsonl", "-o", tmp_path / "m.lg", status=1)
     assert "empty.jsonl" in result.stderr
 
 
-def test_what_is_sorted_by_class_is_measured_as_it_is(run: Any, tmp_path: Path) -> None:
+def test_what_is_sorted_by_class_is_measured_as_it_is(tmp_path: Path) -> None:
     """One hundred examples of each class, one class after another."""
     words = [f"word{i} and so on" for i in range(40)]
     lines = [json.dumps({"text": text, "labels": [text[:6]]}) for text in words for _ in range(100)]
     (tmp_path / "sorted.jsonl").write_text("\n".join(lines))
     for more in ([], ["--progressive", tmp_path / "p.html"], ["--set", "second_stage=head"]):
-        told = run("train", tmp_path / "sorted.jsonl", "-o", tmp_path / "m.lg", "--json", *more)
-        assert json.loads(told.stdout)["progressive_p@1"] == pytest.approx(0.98, abs=0.015)
+        told = as_json("train", tmp_path / "sorted.jsonl", "-o", tmp_path / "m.lg", *more)
+        assert told["progressive_p@1"] == pytest.approx(0.98, abs=0.015)
 
 
 def test_a_batch_is_finished_before_ctrl_c_is_answered(
-    run: Any, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     learn = labelgrove.TextClassifier._partial_fit
 
@@ -237,7 +230,7 @@ def test_a_batch_is_finished_before_ctrl_c_is_answered(
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_examples_without_any_label_teach_nothing(run: Any, tmp_path: Path) -> None:
+def test_examples_without_any_label_teach_nothing(tmp_path: Path) -> None:
     data = tmp_path / "none.jsonl"
     data.write_text('{"text": "a", "labels": []}\n' * 3)
     for algorithm in ("online-plt", "plt"):
@@ -250,7 +243,7 @@ def test_examples_without_any_label_teach_nothing(run: Any, tmp_path: Path) -> N
     )
 
 
-def test_columns_of_a_table(run: Any, tmp_path: Path) -> None:
+def test_columns_of_a_table(tmp_path: Path) -> None:
     table = tmp_path / "books.csv"
     table.write_text("name,about,subject\nHerring,the sea,fish|food\nOak,a tree,plants\n")
     columns = ("--text-column", "name,about", "--label-column", "subject")
@@ -260,7 +253,7 @@ def test_columns_of_a_table(run: Any, tmp_path: Path) -> None:
     assert "there is no 'text'" in failed.stderr
 
 
-def test_an_option_that_lists_names_may_be_repeated(run: Any, tmp_path: Path) -> None:
+def test_an_option_that_lists_names_may_be_repeated(tmp_path: Path) -> None:
     table = tmp_path / "books.csv"
     table.write_text("name,about,subject,genre\nHerring,the sea,fish,guide\nOak,a tree,plants,\n")
     text, labels = ("--text-column", "about"), ("--label-column", "genre")
@@ -271,15 +264,15 @@ def test_an_option_that_lists_names_may_be_repeated(run: Any, tmp_path: Path) ->
     assert (tmp_path / "once.lg").read_bytes() == (tmp_path / "twice.lg").read_bytes()
 
 
-def test_a_table_may_come_from_a_pipe(run: Any, tmp_path: Path) -> None:
+def test_a_table_may_come_from_a_pipe(tmp_path: Path) -> None:
     table = "what,kind\nHerring of the sea,fish\nOak,plants\n"
     columns = ("--text-column", "what", "--label-column", "kind")
     run("train", "-", "-o", tmp_path / "m.lg", *columns, input=table)
-    found = run("predict", tmp_path / "m.lg", "-", "-k", "1", input=table).stdout
-    assert [json.loads(line)["labels"] for line in found.splitlines()] == [["fish"], ["plants"]]
+    found = as_json_lines("predict", tmp_path / "m.lg", "-", "-k", "1", input=table)
+    assert [row["labels"] for row in found] == [["fish"], ["plants"]]
 
 
-def test_a_model_knows_its_columns(run: Any, tmp_path: Path) -> None:
+def test_a_model_knows_its_columns(tmp_path: Path) -> None:
     header, *rows = ["what,about,kind", "Herring,the sea,fish|food", "Oak,a tree,plants"]
     table, model = tmp_path / "books.csv", tmp_path / "m.lg"
     table.write_text("\n".join([header, *rows]))
@@ -288,7 +281,7 @@ def test_a_model_knows_its_columns(run: Any, tmp_path: Path) -> None:
     found = run("predict", model, table, "-k", "1").stdout
     assert found == run("predict", model, table, "-k", "1", *columns[:2]).stdout
     assert found != run("predict", model, table, "-k", "1", "--text-column", "what").stdout
-    assert json.loads(run("eval", model, table, "--json").stdout)["p@1"] == 1
+    assert as_json("eval", model, table)["p@1"] == 1
     assert "text=what,about, labels=kind, separator=|" in run("info", model).stdout
     run("tune", model, table)
     for command in (["compact", model, "-o", tmp_path / "s.lg", "--data"], ["learn", model]):
@@ -314,7 +307,7 @@ def test_a_model_knows_its_columns(run: Any, tmp_path: Path) -> None:
     assert "--label-column" in failed.stderr
 
 
-def test_auto_trains_what_is_best_on_a_sample(run: Any, texts: Path, tmp_path: Path) -> None:
+def test_auto_trains_what_is_best_on_a_sample(texts: Path, tmp_path: Path) -> None:
     told = run(
         "train", "--algorithm", "auto", "--trial", "90", texts, "-o", tmp_path / "a.lg"
     ).stderr.splitlines()
@@ -333,7 +326,7 @@ def test_auto_trains_what_is_best_on_a_sample(run: Any, texts: Path, tmp_path: P
     assert "standard input can be read only once" in piped.stderr
 
 
-def test_auto_lets_parts_of_words_count_where_words_say_little(run: Any, tmp_path: Path) -> None:
+def test_auto_lets_parts_of_words_count_where_words_say_little(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     ends = ["ka", "lo", "mi", "zu"]
     lines = [
@@ -354,7 +347,7 @@ def test_auto_lets_parts_of_words_count_where_words_say_little(run: Any, tmp_pat
 
 
 def test_what_a_race_chooses_fits_the_other_options(
-    run: Any, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = ("train", "--algorithm", "auto", texts, "-o", tmp_path / "m.lg")
     module = import_module("labelgrove.cli.commands.train")
@@ -365,9 +358,7 @@ def test_what_a_race_chooses_fits_the_other_options(
     assert "expected --algorithm plt" in run(*words, "--memory", "1GB", status=1).stderr
 
 
-def test_columns_that_say_whether_a_label_is_there_are_pointed_out(
-    run: Any, tmp_path: Path
-) -> None:
+def test_columns_that_say_whether_a_label_is_there_are_pointed_out(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("text,rude,kind\nsome text,1,0\nother text,0,0\n")
     words = ("train", tmp_path / "t.csv", "-o", tmp_path / "m.lg", "--label-column")
     warned = run(*words, "rude,kind").stderr
@@ -384,7 +375,7 @@ def test_columns_that_say_whether_a_label_is_there_are_pointed_out(
     ],
 )
 def test_labels_that_recur_may_look_like_several_too(
-    run: Any, tmp_path: Path, labels: list[str], joined: bool
+    tmp_path: Path, labels: list[str], joined: bool
 ) -> None:
     rows = "".join(f'some text,"{label}"\n' for label in labels * 3)
     (tmp_path / "t.csv").write_text("text,label\n" + rows)
@@ -392,7 +383,7 @@ def test_labels_that_recur_may_look_like_several_too(
     assert ("--label-separator ','" in warned) == joined
 
 
-def test_labels_that_look_like_several_are_pointed_out(run: Any, tmp_path: Path) -> None:
+def test_labels_that_look_like_several_are_pointed_out(tmp_path: Path) -> None:
     rows = "".join(f"some text {i},a{i}|b{i % 7}\n" for i in range(30))
     (tmp_path / "t.csv").write_text("text,label\n" + rows)
     words = ("train", tmp_path / "t.csv", "-o", tmp_path / "m.lg", "--label-column", "label")
@@ -405,13 +396,13 @@ def test_labels_that_look_like_several_are_pointed_out(run: Any, tmp_path: Path)
     assert "the model knows none of these labels; its own are like 'a0'" in told
 
 
-def test_an_option_of_a_race_names_the_algorithm_that_refuses_it(run: Any, texts: Path) -> None:
+def test_an_option_of_a_race_names_the_algorithm_that_refuses_it(texts: Path) -> None:
     words = ("train", texts, "-o", texts.with_suffix(".lg"), "--algorithm", "auto")
     assert "--algorithm auto, ldsm: arity=16" in run(*words, "--set", "arity=16", status=1).stderr
 
 
 def test_a_page_that_cannot_be_written_loses_no_model(
-    run: Any, vectors: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    vectors: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: Any, **__: Any) -> None:
         raise OSError(errno.ENOSPC, "no space left on device", "p.html")

@@ -2,12 +2,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import labelgrove
-from cli.conftest import LABELS, write_jsonl
+from cli.conftest import LABELS, as_json, run, write_jsonl
 from labelgrove import LabelTree
 from labelgrove.cli._trees import BUILDERS, read_tree
 from labelgrove.models import OnlinePLTClassifier, TextClassifier
@@ -19,7 +18,7 @@ FROM_EXAMPLES = [name for name, builder in BUILDERS.items() if builder.reads == 
 
 @pytest.mark.parametrize("kind", FROM_EXAMPLES)
 def test_every_builder_takes_texts_and_vectors(
-    run: Any, texts: Path, vectors: Path, tmp_path: Path, kind: str
+    texts: Path, vectors: Path, tmp_path: Path, kind: str
 ) -> None:
     for data, labels in ((texts, LABELS), (vectors, list(range(20)))):
         output = tmp_path / f"{data.stem}.json"
@@ -28,16 +27,16 @@ def test_every_builder_takes_texts_and_vectors(
         assert sorted(tree.leaf_labels.tolist()) == labels
 
 
-def test_settings_reach_the_builder(run: Any, texts: Path, tmp_path: Path) -> None:
+def test_settings_reach_the_builder(texts: Path, tmp_path: Path) -> None:
     output = tmp_path / "tree.json"
-    words = ["tree", "build", texts, "-o", output, "--json"]
-    found = json.loads(run(*words, "--set", "arity=5", "--set", "max_leaf_size=8").stdout)
+    words = ["tree", "build", texts, "-o", output]
+    found = as_json(*words, "--set", "arity=5", "--set", "max_leaf_size=8")
     assert found["arities"] == {"5": 1, "8": 5} and found["n_labels"] == 40
-    again = json.loads(run(*words, "--set", "arity=40", "--set", "text.n_features=64").stdout)
+    again = as_json(*words, "--set", "arity=40", "--set", "text.n_features=64")
     assert again["arities"] == {"40": 1}
 
 
-def test_the_tree_of_texts_follows_their_words(run: Any, texts: Path, tmp_path: Path) -> None:
+def test_the_tree_of_texts_follows_their_words(texts: Path, tmp_path: Path) -> None:
     """Labels share no words, so that only common examples make them similar."""
     outputs = [tmp_path / name for name in ("a.json", "b.json", "c.json")]
     for output, kind in zip(outputs, ("pifa", "pifa", "cooccurrence"), strict=True):
@@ -47,7 +46,7 @@ def test_the_tree_of_texts_follows_their_words(run: Any, texts: Path, tmp_path: 
 
 
 @pytest.mark.parametrize("kind", ["interpolated", "cost", "kmeans"])
-def test_threads_and_seeds(run: Any, vectors: Path, tmp_path: Path, kind: str) -> None:
+def test_threads_and_seeds(vectors: Path, tmp_path: Path, kind: str) -> None:
     trees = {}
     for jobs, seed in ((1, 0), (2, 0), (1, 3)):
         output = tmp_path / f"{jobs}-{seed}.json"
@@ -58,7 +57,7 @@ def test_threads_and_seeds(run: Any, vectors: Path, tmp_path: Path, kind: str) -
     assert trees[1, 0] == trees[2, 0]
 
 
-def test_fano_frequencies_have_a_method(run: Any, texts: Path, tmp_path: Path) -> None:
+def test_fano_frequencies_have_a_method(texts: Path, tmp_path: Path) -> None:
     output = tmp_path / "tree.json"
     words = ["--kind", "interpolated", "--set", "interpolation=2", "--set", "max_leaf_size=1"]
     found = {}
@@ -68,7 +67,7 @@ def test_fano_frequencies_have_a_method(run: Any, texts: Path, tmp_path: Path) -
     assert len(set(found.values())) >= 2
 
 
-def test_a_hierarchy_has_a_line_a_pair(run: Any, tmp_path: Path) -> None:
+def test_a_hierarchy_has_a_line_a_pair(tmp_path: Path) -> None:
     pairs, output = tmp_path / "pairs.tsv", tmp_path / "tree.json"
     pairs.write_text("animal\tcat\nanimal\tdog\n\nplant\toak\n")
     words = ["tree", "build", pairs, "--kind", "hierarchy", "-o", output]
@@ -96,7 +95,7 @@ def test_a_hierarchy_has_a_line_a_pair(run: Any, tmp_path: Path) -> None:
     assert "is a cycle" in run(*words, status=1).stderr
 
 
-def test_a_thesaurus(run: Any, tmp_path: Path) -> None:
+def test_a_thesaurus(tmp_path: Path) -> None:
     pytest.importorskip("rdflib")
     thesaurus, output = tmp_path / "thesaurus.nt", tmp_path / "tree.json"
     broader = "<http://www.w3.org/2004/02/skos/core#broader>"
@@ -106,7 +105,7 @@ def test_a_thesaurus(run: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".json", ".tsv"])
-def test_formats_go_by_the_name(run: Any, texts: Path, tmp_path: Path, suffix: str) -> None:
+def test_formats_go_by_the_name(texts: Path, tmp_path: Path, suffix: str) -> None:
     plain, output = tmp_path / "plain.json", tmp_path / f"tree{suffix}"
     run("tree", "build", texts, "-o", plain)
     run("tree", "build", texts, "-o", output)
@@ -119,7 +118,7 @@ def test_formats_go_by_the_name(run: Any, texts: Path, tmp_path: Path, suffix: s
     assert drawing.read_text() == read_tree(str(plain)).to_dot()
 
 
-def test_show_prints_an_outline(run: Any, tmp_path: Path) -> None:
+def test_show_prints_an_outline(tmp_path: Path) -> None:
     file = tmp_path / "tree.json"
     names = [*"abcde", "f" * 30, "g" * 100]
     file.write_text(LabelTree([-1, 0, 0, 0, 1, 1, 1, 1, 2, 2], names).to_json())
@@ -137,17 +136,17 @@ def test_show_prints_an_outline(run: Any, tmp_path: Path) -> None:
     assert run("tree", "show", file, "--levels", "0", "--labels", "1").stdout == "7 labels: b, …\n"
 
 
-def test_models_have_trees(run: Any, text_model: Path) -> None:
+def test_models_have_trees(text_model: Path) -> None:
     tree = labelgrove.load(text_model).tree_
-    found = json.loads(run("tree", "stats", text_model, "--json").stdout)
+    found = as_json("tree", "stats", text_model)
     assert found["n_nodes"] == tree.n_nodes and "expected_depth" not in found
     assert run("tree", "show", text_model).stdout.startswith("40 labels")
 
 
-def test_stats_of_searches(run: Any, texts: Path, tmp_path: Path) -> None:
+def test_stats_of_searches(texts: Path, tmp_path: Path) -> None:
     flat = tmp_path / "flat.json"
     run("tree", "build", texts, "--kind", "flat", "-o", flat)
-    found = json.loads(run("tree", "stats", flat, "--data", texts, "--json").stdout)
+    found = as_json("tree", "stats", flat, "--data", texts)
     assert found["expected_depth"] == found["expected_blocks"] == 1
     assert found["expected_classifiers"] == 40 and found["arities"] == {"40": 1}
     shown = run("tree", "stats", flat, "--data", texts).stdout
@@ -155,10 +154,10 @@ def test_stats_of_searches(run: Any, texts: Path, tmp_path: Path) -> None:
     assert "1 × 40" in shown
 
 
-def test_stats_leave_out_labels_that_the_tree_lacks(run: Any, texts: Path, tmp_path: Path) -> None:
+def test_stats_leave_out_labels_that_the_tree_lacks(texts: Path, tmp_path: Path) -> None:
     flat, more = tmp_path / "flat.json", tmp_path / "more.jsonl"
     run("tree", "build", texts, "--kind", "flat", "-o", flat)
-    before = json.loads(run("tree", "stats", flat, "--data", texts, "--json").stdout)
+    before = as_json("tree", "stats", flat, "--data", texts)
     more.write_text(
         '{"text": "new", "labels": ["unheard-of"]}\n' + texts.read_text("utf-8"), encoding="utf-8"
     )
@@ -171,7 +170,7 @@ def test_stats_leave_out_labels_that_the_tree_lacks(run: Any, texts: Path, tmp_p
 
 
 @pytest.mark.parametrize("suffix", [".svg", ".png"])
-def test_plot_draws_a_picture(run: Any, tmp_path: Path, suffix: str) -> None:
+def test_plot_draws_a_picture(tmp_path: Path, suffix: str) -> None:
     pytest.importorskip("matplotlib")
     file, picture = tmp_path / "tree.json", tmp_path / f"tree{suffix}"
     file.write_text(LabelTree.flat(["a", "b"]).to_json())
@@ -181,7 +180,7 @@ def test_plot_draws_a_picture(run: Any, tmp_path: Path, suffix: str) -> None:
     assert "expected a name that ends in" in run("tree", "plot", file, "-o", "t", status=1).stderr
 
 
-def test_failures_are_one_sentence(run: Any, texts: Path, tmp_path: Path) -> None:
+def test_failures_are_one_sentence(texts: Path, tmp_path: Path) -> None:
     output = tmp_path / "tree.json"
     build = ["tree", "build", texts, "-o", output]
     turtle = tmp_path / "thesaurus.ttl"
@@ -214,24 +213,22 @@ def test_failures_are_one_sentence(run: Any, texts: Path, tmp_path: Path) -> Non
     assert not output.exists()
 
 
-def test_a_group_without_a_command_says_what_is_missing(run: Any) -> None:
+def test_a_group_without_a_command_says_what_is_missing() -> None:
     assert "error: missing command (see" in run("tree", status=2).stderr
 
 
-def test_codes_that_are_numbers_fit_texts(run: Any, tmp_path: Path) -> None:
+def test_codes_that_are_numbers_fit_texts(tmp_path: Path) -> None:
     hierarchy, data, tree = (tmp_path / name for name in ("h.tsv", "d.jsonl", "h.json"))
     hierarchy.write_text("100\t1\n100\t2\n0\t100\n")
     lines = ('{"text": "rice", "labels": ["1"]}', '{"text": "oak", "labels": ["2"]}')
     data.write_text("\n".join(lines * 10) + "\n")
     run("tree", "build", hierarchy, "--kind", "hierarchy", "-o", tree)
-    assert "expected_cost" in json.loads(
-        run("tree", "stats", tree, "--data", data, "--json").stdout
-    )
+    assert "expected_cost" in as_json("tree", "stats", tree, "--data", data)
     run("train", data, "-o", tmp_path / "m.lg", "--set", f"tree={tree}")
     assert labelgrove.load(tmp_path / "m.lg").classes_.tolist() == ["0", "1", "100", "2"]
 
 
-def test_the_tree_of_a_model_whose_pattern_is_trusted(run: Any, tmp_path: Path) -> None:
+def test_the_tree_of_a_model_whose_pattern_is_trusted(tmp_path: Path) -> None:
     model = TextClassifier(OnlinePLTClassifier(), HashedText(token_pattern="[a-z]+"))
     model.fit(["red apple", "green lime"], [["apple"], ["lime"]])
     model.save(path := tmp_path / "model.lg")

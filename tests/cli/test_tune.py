@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from importlib import import_module
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import labelgrove
+from cli.conftest import as_json, as_json_lines, run
 from labelgrove import LabelGroveError
 from labelgrove._unfinished import Unfinished
 from labelgrove.data import read_examples
@@ -20,21 +20,19 @@ from labelgrove.metrics import f_measure
 
 
 @pytest.fixture
-def tuned(run: Any, vectors: Path, vector_model: Path, tmp_path: Path) -> Path:
+def tuned(vectors: Path, vector_model: Path, tmp_path: Path) -> Path:
     path = tmp_path / "tuned.lg"
     run("tune", vector_model, vectors, "--method", "sto", "-o", path)
     return path
 
 
-def test_it_is_what_the_library_does(
-    run: Any, vectors: Path, vector_model: Path, tmp_path: Path
-) -> None:
+def test_it_is_what_the_library_does(vectors: Path, vector_model: Path, tmp_path: Path) -> None:
     examples = read_examples(vectors)
     for method in ("auto", "ofo", "fta", "sto"):
         before = vector_model.read_bytes()
         out = tmp_path / "tuned.lg"
-        words = ("tune", vector_model, vectors, "--method", method, "-o", out, "--json")
-        found = json.loads(run(*words).stdout)
+        words = ("tune", vector_model, vectors, "--method", method, "-o", out)
+        found = as_json(*words)
         assert vector_model.read_bytes() == before
         clf = labelgrove.load(vector_model).tune_thresholds(examples.X, examples.labels, method)
         assert labelgrove.load(out).thresholds_.tolist() == clf.thresholds_.tolist()
@@ -44,9 +42,7 @@ def test_it_is_what_the_library_does(
         assert found["classifiers_per_example"] > 1
 
 
-def test_a_text_model_is_tuned_in_its_place(
-    run: Any, texts: Path, text_model: Path, tmp_path: Path
-) -> None:
+def test_a_text_model_is_tuned_in_its_place(texts: Path, text_model: Path, tmp_path: Path) -> None:
     path = tmp_path / "model.lg"
     path.write_bytes(text_model.read_bytes())
     shown = run("tune", path, texts).stdout
@@ -55,21 +51,19 @@ def test_a_text_model_is_tuned_in_its_place(
     examples = read_examples(texts)
     clf = labelgrove.load(path)
     found = clf.predict(examples.text)
-    lines = run("predict", path, texts, "--thresholds").stdout.splitlines()
-    for row, line in zip(found.toarray(), lines, strict=True):
-        assert sorted(json.loads(line)["labels"]) == sorted(clf.classes_[row > 0].tolist())
+    rows = as_json_lines("predict", path, texts, "--thresholds")
+    for row, told in zip(found.toarray(), rows, strict=True):
+        assert sorted(told["labels"]) == sorted(clf.classes_[row > 0].tolist())
 
 
-def test_it_tells_what_thresholds_do(
-    run: Any, vectors: Path, vector_model: Path, tmp_path: Path
-) -> None:
+def test_it_tells_what_thresholds_do(vectors: Path, vector_model: Path, tmp_path: Path) -> None:
     out = tmp_path / "tuned.lg"
     words = ("tune", vector_model, vectors, "-o", out)
     shown = run(*words, "--method", "sto")
     assert "overfit" in run("tune", "--help").stdout
     for line in ("before", "after"):
         assert f"\n{line:13}" in f"\n{shown.stdout}"
-    found = json.loads(run(*words, "--json").stdout)
+    found = as_json(*words)
     model, examples = labelgrove.load(vector_model), read_examples(vectors)
     truth = csr_array(
         [[int(name in row) for name in model.classes_.tolist()] for row in examples.labels]
@@ -81,34 +75,29 @@ def test_it_tells_what_thresholds_do(
         assert found["before"][average] == pytest.approx(expected)
     assert found["after"]["macro"] >= found["single"]["macro"]
     assert found["after"]["micro"] >= found["single"]["micro"]
-    again = json.loads(run("tune", out, vectors, "--method", "ofo", "--json").stdout)
+    again = as_json("tune", out, vectors, "--method", "ofo")
     tuned = model.tune_thresholds(examples.X, examples.labels).predict(examples.X)
     assert again["before"]["micro"] == pytest.approx(f_measure(truth, tuned, average="micro"))
 
 
-def test_what_is_measured_is_said(
-    run: Any, vectors: Path, vector_model: Path, tmp_path: Path
-) -> None:
+def test_what_is_measured_is_said(vectors: Path, vector_model: Path, tmp_path: Path) -> None:
     words = ("tune", vector_model, vectors, "-o", tmp_path / "tuned.lg")
-    found = json.loads(run(*words, "--json").stdout)
+    found = as_json(*words)
     assert found["after"] == found["single"]  # of labels that are as easy as these
     assert "(the best single: no others did better on rows not tuned on)" in run(*words).stdout
     assert "(cross-fitted: on rows not tuned on)" in run(*words, "--method", "sto").stdout
 
 
-def test_what_was_asked_for(run: Any, vectors: Path, vector_model: Path, tmp_path: Path) -> None:
-    words = ("tune", vector_model, vectors, "-o", tmp_path / "tuned.lg", "--json")
-    assert json.loads(run(*words, "--labels", "2").stdout)["after"]["labels"] == pytest.approx(
-        2, rel=0.05
-    )
+def test_what_was_asked_for(vectors: Path, vector_model: Path, tmp_path: Path) -> None:
+    words = ("tune", vector_model, vectors, "-o", tmp_path / "tuned.lg")
+    found = as_json(*words, "--labels", "2")["after"]["labels"]
+    assert found == pytest.approx(2, rel=0.05)
     refused = run(*words, "--labels", "9", status=1).stderr
     assert "--labels 9: there are only" in refused and "even at the smallest" in refused
-    assert json.loads(run(*words, "--recall", "0.4").stdout)["after"]["recall"] >= 0.4
+    assert as_json(*words, "--recall", "0.4")["after"]["recall"] >= 0.4
 
 
-def test_few_examples_are_warned_of(
-    run: Any, vectors: Path, vector_model: Path, tmp_path: Path
-) -> None:
+def test_few_examples_are_warned_of(vectors: Path, vector_model: Path, tmp_path: Path) -> None:
     words = ("tune", vector_model, vectors, "-o", tmp_path / "tuned.lg")
     assert "warning" not in run(*words).stderr
     few = run(*words, "--limit", "20").stderr
@@ -119,7 +108,7 @@ def test_few_examples_are_warned_of(
 
 @pytest.mark.parametrize("command", ["tune", "learn"])
 def test_nothing_else_writes_the_model_from_its_loading_on(
-    run: Any, vectors: Path, vector_model: Path, monkeypatch: pytest.MonkeyPatch, command: str
+    vectors: Path, vector_model: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     link = vector_model.with_name("link.lg")
     if os.name != "nt":  # there, links need privileges
@@ -141,13 +130,10 @@ def test_nothing_else_writes_the_model_from_its_loading_on(
     assert list(vector_model.parent.glob(".*")) == []
 
 
-def test_predict_goes_by_them(run: Any, vectors: Path, tuned: Path) -> None:
-    every = [
-        json.loads(line)
-        for line in run("predict", tuned, vectors, "--thresholds").stdout.splitlines()
-    ]
-    few = run("predict", tuned, vectors, "--thresholds", "-k", "1").stdout.splitlines()
-    assert [json.loads(line)["labels"] for line in few] == [row["labels"][:1] for row in every]
+def test_predict_goes_by_them(vectors: Path, tuned: Path) -> None:
+    every = as_json_lines("predict", tuned, vectors, "--thresholds")
+    few = as_json_lines("predict", tuned, vectors, "--thresholds", "-k", "1")
+    assert [row["labels"] for row in few] == [row["labels"][:1] for row in every]
     kept = dict(
         zip(
             labelgrove.load(tuned).classes_.tolist(),
@@ -161,7 +147,7 @@ def test_predict_goes_by_them(run: Any, vectors: Path, tuned: Path) -> None:
     assert len({len(row["labels"]) for row in every}) > 1
 
 
-def test_eval_measures_the_sets(run: Any, vectors: Path, tuned: Path) -> None:
+def test_eval_measures_the_sets(vectors: Path, tuned: Path) -> None:
     examples = read_examples(vectors)
     clf = labelgrove.load(tuned)
     by_words = {
@@ -171,7 +157,7 @@ def test_eval_measures_the_sets(run: Any, vectors: Path, tuned: Path) -> None:
     known = clf.classes_.tolist()
     truth = csr_array([[int(name in row) for name in known] for row in examples.labels])
     for words, predicted in by_words.items():
-        found = json.loads(run("eval", tuned, vectors, "--json", *words).stdout)
+        found = as_json("eval", tuned, vectors, *words)
         for average in ("macro", "micro", "instance"):
             expected = f_measure(truth, csr_array(predicted), average=average)
             assert found[f"{average}_f1"] == pytest.approx(expected)
@@ -179,25 +165,25 @@ def test_eval_measures_the_sets(run: Any, vectors: Path, tuned: Path) -> None:
         assert "p@1" in found
     shown = run("eval", tuned, vectors, "--thresholds").stdout
     assert "F1 of label sets" in shown
-    plain = json.loads(run("eval", tuned, vectors, "--json").stdout)
-    told = json.loads(run("eval", tuned, vectors, "--json", "--thresholds").stdout)
+    plain = as_json("eval", tuned, vectors)
+    told = as_json("eval", tuned, vectors, "--thresholds")
     assert plain["macro_f1"] == told["macro_f1"]  # the thresholds its predict uses
 
 
-def test_info_shows_how_they_lie(run: Any, vectors: Path, tuned: Path, vector_model: Path) -> None:
-    found = json.loads(run("info", tuned, "--json").stdout)["thresholds"]
+def test_info_shows_how_they_lie(vectors: Path, tuned: Path, vector_model: Path) -> None:
+    found = as_json("info", tuned)["thresholds"]
     assert found["method"] == "sto"
     assert found["average"] == "macro"
     assert 0 < found["least"] <= found["median"] <= found["greatest"] <= 0.5
     assert "by sto, for macro F1" in run("info", tuned).stdout
-    assert json.loads(run("info", vector_model, "--json").stdout)["thresholds"] is None
+    assert as_json("info", vector_model)["thresholds"] is None
 
 
-def test_tuned_while_it_learns(run: Any, vectors: Path, tmp_path: Path) -> None:
+def test_tuned_while_it_learns(vectors: Path, tmp_path: Path) -> None:
     path, small = tmp_path / "online.lg", tmp_path / "small.lg"
     train = ("train", vectors, "--set", "thresholds=ofo", "--set", "ofo_a=2")
     run(*train, "-o", path)
-    found = json.loads(run("info", path, "--json").stdout)["thresholds"]
+    found = as_json("info", path)["thresholds"]
     assert found["method"] == "ofo while learning"
     run(
         "train",
@@ -212,14 +198,12 @@ def test_tuned_while_it_learns(run: Any, vectors: Path, tmp_path: Path) -> None:
     )
     words = (vectors, "--thresholds")
     assert run("predict", path, *words).stdout == run("predict", small, *words).stdout
-    assert json.loads(run("info", small, "--json").stdout)["thresholds"]["method"] == "ofo"
+    assert as_json("info", small)["thresholds"]["method"] == "ofo"
     run("tune", small, vectors, "--method", "fta")
-    assert json.loads(run("info", small, "--json").stdout)["thresholds"]["method"] == "fta"
+    assert as_json("info", small)["thresholds"]["method"] == "fta"
 
 
-def test_what_cannot_be_is_said(
-    run: Any, vectors: Path, vector_model: Path, tmp_path: Path
-) -> None:
+def test_what_cannot_be_is_said(vectors: Path, vector_model: Path, tmp_path: Path) -> None:
     def refused(*words: Any) -> str:
         result = run(*words, status=1)
         return str(result.stderr)

@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import labelgrove
+from cli.conftest import as_json, as_json_lines, run
 
 
 @pytest.fixture
-def named(run: Any, texts: Path, tmp_path: Path) -> Path:
+def named(texts: Path, tmp_path: Path) -> Path:
     names = "".join(f"topic-{i:02d}\tsubject {i:02d}\n" for i in range(60))
     (tmp_path / "names.tsv").write_text(names)
     run("train", texts, "-o", tmp_path / "m.lg", "--vocabulary", tmp_path / "names.tsv")
     return tmp_path / "m.lg"
 
 
-def test_predict_names_labels(run: Any, named: Path, texts: Path, tmp_path: Path) -> None:
-    rows = [
-        json.loads(line) for line in run("predict", named, texts, "-k", "2").stdout.splitlines()
-    ]
+def test_predict_names_labels(named: Path, texts: Path, tmp_path: Path) -> None:
+    rows = as_json_lines("predict", named, texts, "-k", "2")
     for row in rows:
         assert row["names"] == [label.replace("topic-", "subject ") for label in row["labels"]]
     other = tmp_path / "other.csv"
     other.write_text("id,label_fi,label_en\n" + rows[0]["labels"][0] + ",aihe,theme\n")
-    first = run("predict", named, texts, "-k", "2", "--vocabulary", other, "--language", "en")
-    assert json.loads(first.stdout.splitlines()[0])["names"] == ["theme", None]
+    words = ("-k", "2", "--vocabulary", other, "--language", "en")
+    assert as_json_lines("predict", named, texts, *words)[0]["names"] == ["theme", None]
 
 
 def test_a_language_of_the_stored_names_may_be_chosen(
-    run: Any, texts: Path, named: Path, tmp_path: Path
+    texts: Path, named: Path, tmp_path: Path
 ) -> None:
     rows = "".join(f"topic-{i:02d},aihe {i:02d},theme {i:02d}\n" for i in range(60))
     (tmp_path / "two.csv").write_text(f"id,label_fi,label_en\n{rows}")
@@ -54,16 +51,16 @@ def test_a_language_of_the_stored_names_may_be_chosen(
     assert "holds no vocabulary; expected --vocabulary as well" in " ".join(failed.stderr.split())
 
 
-def test_a_label_is_explained_by_its_name(run: Any, named: Path) -> None:
-    words = ("explain", named, "--text", "topic3w0", "--json", "--label")
-    by_name, by_id = (run(*words, label).stdout for label in ("subject 03", "topic-03"))
-    assert by_name == by_id and json.loads(by_id)["labels"][0]["label"] == "topic-03"
+def test_a_label_is_explained_by_its_name(named: Path) -> None:
+    words = ("explain", named, "--text", "topic3w0", "--label")
+    by_name, by_id = (as_json(*words, label) for label in ("subject 03", "topic-03"))
+    assert by_name == by_id and by_id["labels"][0]["label"] == "topic-03"
 
 
-def test_explain_tree_and_info_name_labels(run: Any, named: Path) -> None:
+def test_explain_tree_and_info_name_labels(named: Path) -> None:
     text = ("--text", "topic3w0 topic3w1", "-k", "1")
     assert "subject " in run("explain", named, *text).stdout
-    [label] = json.loads(run("explain", named, *text, "--json").stdout)["labels"]
+    [label] = as_json("explain", named, *text)["labels"]
     assert label["name"] == label["label"].replace("topic-", "subject ")
     assert "subject " in run("tree", "show", named, "--levels", "9").stdout
     shown = run("info", named).stdout
@@ -72,7 +69,7 @@ def test_explain_tree_and_info_name_labels(run: Any, named: Path) -> None:
 
 
 def test_learning_on_keeps_names_and_may_take_others(
-    run: Any, named: Path, texts: Path, tmp_path: Path
+    named: Path, texts: Path, tmp_path: Path
 ) -> None:
     run("learn", named, texts)
     assert len(labelgrove.load(named).vocabulary_) == 60
@@ -81,10 +78,10 @@ def test_learning_on_keeps_names_and_may_take_others(
     assert len(labelgrove.load(named).vocabulary_) == 1
 
 
-def test_names_are_learnt_where_that_is_asked_for(run: Any, named: Path, texts: Path) -> None:
-    words = ("train", texts, "-o", named, "--json")
+def test_names_are_learnt_where_that_is_asked_for(named: Path, texts: Path) -> None:
+    words = ("train", texts, "-o", named)
     names = ("--vocabulary", named.parent / "names.tsv", "--learn-names")
-    found = json.loads(run(*words, *names, "all").stdout)
+    found = as_json(*words, *names, "all")
     assert (found["examples"], found["labels"]) == (400, 60)
     assert labelgrove.load(named).names == "all"
     failed = run(*words, "--learn-names", "maybe", status=2)
@@ -97,7 +94,7 @@ def test_names_are_learnt_where_that_is_asked_for(run: Any, named: Path, texts: 
 
 @pytest.mark.parametrize("names", [(), ("--learn-names", "all"), ("--learn-names", "met")])
 def test_a_vocabulary_of_other_labels_is_reported(
-    run: Any, named: Path, texts: Path, tmp_path: Path, names: tuple[str, ...]
+    named: Path, texts: Path, tmp_path: Path, names: tuple[str, ...]
 ) -> None:
     (tmp_path / "uris.tsv").write_text("<http://a/topic-01>\tone\n<http://a/topic-02>\ttwo\n")
     train = ("train", texts, "-o", named, *names, "--vocabulary")
@@ -108,7 +105,7 @@ def test_a_vocabulary_of_other_labels_is_reported(
     assert "warning" not in run(*train, tmp_path / "few.tsv").stderr
 
 
-def test_names_in_the_files_of_a_folder_become_ids(run: Any, tmp_path: Path) -> None:
+def test_names_in_the_files_of_a_folder_become_ids(tmp_path: Path) -> None:
     """Annif's NAME.key holds names, in any language of the vocabulary."""
     folder = tmp_path / "texts"
     folder.mkdir()
@@ -128,10 +125,10 @@ def test_names_in_the_files_of_a_folder_become_ids(run: Any, tmp_path: Path) -> 
         model = tmp_path / "model.lg"
         run("train", data, "-o", model, "--vocabulary", subjects)
         assert labelgrove.load(model).classes_.tolist() == ["no subject", "p17", "p5"]
-        found = json.loads(run("eval", model, data, "--json").stdout)
+        found = as_json("eval", model, data)
         assert (found["examples"], found["unknown_labels"]) == (n_rows, 0)
         small = tmp_path / "small.lg"
-        told = json.loads(run("compact", model, "--data", data, "-o", small, "--json").stdout)
+        told = as_json("compact", model, "--data", data, "-o", small)
         assert told["precision_before"][0] == 1
     batch = ("train", "--algorithm", "plt", "-o", model)
     run(*batch, tmp_path / "twice", "--vocabulary", subjects)
@@ -145,7 +142,7 @@ def test_names_in_the_files_of_a_folder_become_ids(run: Any, tmp_path: Path) -> 
     assert labelgrove.load(model).classes_.tolist() == ["fishes", "no subject", "verkot"]
 
 
-def test_labels_in_other_files_are_what_they_are(run: Any, tmp_path: Path) -> None:
+def test_labels_in_other_files_are_what_they_are(tmp_path: Path) -> None:
     subjects, data = tmp_path / "subjects.tsv", tmp_path / "data.jsonl"
     subjects.write_text("p17\tfishes\n")
     data.write_text('{"text": "salmon", "labels": ["fishes"]}\n')
