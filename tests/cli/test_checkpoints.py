@@ -289,7 +289,6 @@ def test_the_latest_has_learnt_most(tmp_path: Path) -> None:
         for path, content in earlier.items():
             path.write_bytes(content)
         latest = checkpoints.latest()
-    assert latest is not None
     assert latest[1] == 10
 
 

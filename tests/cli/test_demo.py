@@ -133,5 +133,4 @@ def test_the_table_tells_where_the_record_stands() -> None:
         state.record.add([["right"]] * 25, [[told]] * 25)
         table.add(state, "a.b")
     assert table.n_examples == 2000
-    assert table._last is not None
     assert (table._last.point.accuracy, table._last.point.recent_accuracy) == (0.5, 1.0)

@@ -17,7 +17,6 @@ from labelgrove.data import read_examples
 def test_the_best_five_in_order_of_the_file(texts: Path, text_model: Path) -> None:
     found = as_json_lines("predict", text_model, texts)
     examples = read_examples(texts)
-    assert examples.text is not None
     labels, scores = labelgrove.load(text_model).predict_topk(examples.text, k=5)
     assert [row["labels"] for row in found] == labels.tolist()
     np.testing.assert_allclose([row["scores"] for row in found], scores, rtol=1e-5)

@@ -84,8 +84,6 @@ def test_a_reader_that_goes_away_is_no_failure(start: Start, texts: Path, text_m
     lines = texts.read_bytes() * 50
     (texts.parent / "long.jsonl").write_bytes(lines)
     process = start("predict", text_model, texts.parent / "long.jsonl")
-    assert process.stdout is not None
-    assert process.stderr is not None
     process.stdout.readline()
     process.stdout.close()
     assert process.stderr.read() == b""
@@ -95,9 +93,7 @@ def test_a_reader_that_goes_away_is_no_failure(start: Start, texts: Path, text_m
 def test_a_reader_that_has_never_come_is_no_failure(start: Start, text_model: Path) -> None:
     for words in (("info", text_model), ("train", "--help")):
         process = start(*words)
-        assert process.stdout is not None
         process.stdout.close()
-        assert process.stderr is not None
         assert process.stderr.read() == b""
         assert process.wait() == 141, words
 
@@ -266,7 +262,6 @@ def interrupted(start: Start, examples: bytes, shown: str, *words: str | Path) -
         stderr=screen.slave,
         env=environment(),
     )
-    assert process.stdin is not None
     process.stdin.write(examples)
     process.stdin.flush()
     screen.wait_for(shown)
@@ -305,9 +300,6 @@ def test_ctrl_c_before_anything_is_learnt(start: Start, text_model: Path) -> Non
 
 def test_ctrl_c_while_predicting(start: Start, text_model: Path) -> None:
     process = start("predict", text_model, "-", "--format", "jsonl", stdin=subprocess.PIPE)
-    assert process.stdin is not None
-    assert process.stdout is not None
-    assert process.stderr is not None
     process.stdin.write(b'{"text": "a b"}\n' * 1024)
     process.stdin.flush()
     process.stdout.readline()

@@ -21,7 +21,6 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def rendered(line: ProgressLine, width: int) -> str:
     console = Console(file=io.StringIO(), width=width, legacy_windows=False)
     console.print(line)
-    assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
 

@@ -18,7 +18,6 @@ from labelgrove.data import read_examples
 def test_training_on_text_is_the_text_classifier(texts: Path, tmp_path: Path) -> None:
     run("train", texts, "-o", tmp_path / "m.lg", "--seed", "5", "--set", "alpha=0.5")
     examples = read_examples(texts)
-    assert examples.text is not None
     expected = labelgrove.TextClassifier(labelgrove.OnlinePLTClassifier(alpha=0.5, random_state=5))
     expected.partial_fit(examples.text, examples.labels)
     found = labelgrove.load(tmp_path / "m.lg")

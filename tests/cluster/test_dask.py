@@ -85,7 +85,6 @@ def client(cluster: Cluster) -> Iterator[Any]:
 def test_workers_may_be_killed_and_come_late(cluster: Cluster, client: Any, tmp_path: Path) -> None:
     model = TextClassifier(PLTClassifier(arity=3, max_leaf_size=4))
     dataset = written_texts(tmp_path / "data", 200)
-    assert dataset.text is not None
     expected = in_memory(clone(model), dataset, tmp_path / "memory.lg")
     to_kill = cluster.processes[1:]  # both workers, one after the other
 
@@ -143,4 +142,4 @@ def test_searches_for_parameters_run_on_workers() -> None:
 def test_what_is_no_address_is_named() -> None:
     for address in ("junk", 5):
         with pytest.raises(ParameterError, match=f"address={address!r}: expected an address such"):
-            distributed.client(address)  # type: ignore[arg-type]
+            distributed.client(address)

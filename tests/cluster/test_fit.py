@@ -429,7 +429,7 @@ def test_what_cannot_be_learnt_is_refused(tmp_path: Path) -> None:
         distributed.fit(PLTClassifier(), tmp_path / "rows", target, executor=3)
     for memory in (float("inf"), 1e9, 10**30, "much"):
         with pytest.raises(ParameterError, match="memory.*: expected an? (integer|size)"):
-            distributed.fit(PLTClassifier(), tmp_path / "rows", target, memory=memory)  # type: ignore[arg-type]
+            distributed.fit(PLTClassifier(), tmp_path / "rows", target, memory=memory)
     with pytest.raises(ModelFileError, match="texts: a model can only replace a regular file"):
         distributed.fit(PLTClassifier(), tmp_path / "rows", tmp_path / "texts")
     assert not target.exists() and not (tmp_path / ".texts.partial").exists()

@@ -47,7 +47,6 @@ def test_texts_are_predicted_by_a_model_of_texts(
 ) -> None:
     monkeypatch.setattr(_predict, "ROWS", 7)
     dataset = written_texts(tmp_path / "texts", 40)
-    assert dataset.text is not None
     model = TextClassifier(PLTClassifier(), "words").fit(dataset.text, dataset.labels)
     model.save(tmp_path / "model.lg")
     names = tmp_path / "model.lg", tmp_path / "texts"
@@ -128,7 +127,7 @@ def test_what_cannot_be_predicted_is_refused(tmp_path: Path) -> None:
         writer.texts(["a"])
     for start in (31, -1, 1.5, "1"):
         with pytest.raises(ParameterError, match="start=.*: expected an integer from 0 to 30"):
-            distributed.predict_topk(tmp_path / "model.lg", tmp_path / "rows", start=start)  # type: ignore[arg-type]
+            distributed.predict_topk(tmp_path / "model.lg", tmp_path / "rows", start=start)
     with pytest.raises(ParameterError, match="k=0"):
         distributed.predict_topk(tmp_path / "model.lg", tmp_path / "rows", k=0)
     with pytest.raises(DataError, match="texts: holds texts; expected features"):

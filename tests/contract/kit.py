@@ -260,13 +260,13 @@ class Make:
 
     def __call__(self, *, passes: Any = None, **changes: Any) -> Any:
         """``passes``: through the data, where the estimator makes passes."""
-        if passes is not None and "epochs" in self.estimator().get_params():  # type: ignore[attr-defined]
+        if passes is not None and "epochs" in self.estimator().get_params():
             changes["epochs"] = passes
         return self.estimator(**{**self.parameters, **changes})
 
     def bad(self) -> dict[str, list[Any]]:
         """Values outside the domain of every parameter that has one."""
-        parameters = self.estimator().get_params()  # type: ignore[attr-defined]
+        parameters = self.estimator().get_params()
         shared = {name: values for name, values in BAD.items() if name in parameters}
         return {**shared, **self.kind.bad}
 
@@ -293,7 +293,7 @@ def needs(*traits: str) -> Callable[[Check], Check]:
     """Restrict a check to estimators with these traits."""
 
     def mark(check: Check) -> Check:
-        check.needs = frozenset(traits)  # type: ignore[attr-defined]
+        check.needs = frozenset(traits)
         return check
 
     return mark

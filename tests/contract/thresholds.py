@@ -56,7 +56,6 @@ def check_priors_count_an_example_once_and_only_if_it_has_weight(make: Make) -> 
         clf.tune_thresholds(X, everything, method="sto", c=None)
         assert (clf.thresholds_ > lower_bounds(priors)).all()
         training = Training.of(clf)
-        assert training is not None
         assert training.examples == len(Y)
 
 
@@ -174,7 +173,7 @@ def check_what_does_not_fit_is_refused(make: Make) -> None:
         (0.5, "fta", "mean"),
     ):
         with pytest.raises(ParameterError):  # now, not when the model's file is loaded
-            Thresholds(np.full(3, 0.5), default, method, average, 0.5)  # type: ignore[arg-type]
+            Thresholds(np.full(3, 0.5), default, method, average, 0.5)
     with pytest.raises(ParameterError, match="method='best': expected one of auto, ofo, fta, sto"):
         clf.tune_thresholds(X, Y, "best")
     with pytest.raises(ParameterError, match="alpha: no such option"):

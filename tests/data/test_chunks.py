@@ -46,7 +46,6 @@ def test_chunks_depend_on_the_rows_alone(
         weight += features + labels
     assert [(chunk.lines - 1).tolist() for chunk in chunks] == expected
     for chunk in chunks:
-        assert chunk.X is not None
         rows = [sizes[line - 1] for line in chunk.lines]
         assert np.diff(chunk.X.indptr).tolist() == [features for features, _ in rows]
         assert [len(labels) for labels in chunk.labels] == [labels for _, labels in rows]

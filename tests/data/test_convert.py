@@ -85,7 +85,6 @@ def test_features_come_back_as_the_files_have_them(files: Any) -> None:
         found = convert(paths, folder / "out")
         single = [read_examples(path) for path in paths]
         assert list(found.labels) == [row for one in single for row in one.labels]
-        assert found.X is not None
         width = max(one.X.shape[1] for one in single if one.X is not None)
         assert found.X.shape == (sum(map(len, files)), width)
         dense = np.zeros(found.X.shape, np.float32)
@@ -93,7 +92,7 @@ def test_features_come_back_as_the_files_have_them(files: Any) -> None:
             dense[i, list(row)] = list(row.values())
         np.testing.assert_array_equal(found.X.toarray(), dense)
         again = read_examples(folder / "out")
-        assert again.X is not None and again.labels == list(found.labels)
+        assert again.labels == list(found.labels)
         np.testing.assert_array_equal(again.X.toarray(), dense)
 
 
@@ -113,7 +112,6 @@ def test_texts_come_back_as_the_files_have_them(files: Any) -> None:
 
 def test_only_row_ends_are_copied_on_the_way_in(two: list[Path], tmp_path: Path) -> None:
     X = convert(two, tmp_path / "out").X
-    assert X is not None
     for array in (X.indices, X.data):
         assert isinstance(array.base, np.memmap) and not array.flags.writeable
     assert not X.indptr.flags.writeable
@@ -122,7 +120,6 @@ def test_only_row_ends_are_copied_on_the_way_in(two: list[Path], tmp_path: Path)
 def test_models_learn_from_it_what_they_learn_from_the_files(tmp_path: Path) -> None:
     rows = [(f"word{i % 5} word{i % 3}", [f"l{i % 5}", f"m{i % 3}"]) for i in range(40)]
     found = convert([jsonl(tmp_path, "a.jsonl", rows)], tmp_path / "out")
-    assert found.text is not None
     models = [TextClassifier(PLTClassifier(random_state=0)) for _ in range(2)]
     models[0].fit(found.text, found.labels)
     models[1].fit([text for text, _ in rows], [labels for _, labels in rows])
@@ -472,7 +469,6 @@ def test_rows_of_labels_are_sequences(two: list[Path], tmp_path: Path) -> None:
 def test_features_are_a_sound_sparse_array(two: list[Path], tmp_path: Path) -> None:
     examples = convert(two, tmp_path / "out")
     X = examples.X
-    assert X is not None
     assert X.indptr.dtype == X.indices.dtype == np.int32
     dense = X.toarray()
     assert np.array_equal(X[::2].toarray(), dense[::2])

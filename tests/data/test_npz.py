@@ -54,7 +54,6 @@ def test_what_scipy_saves(tmp_path: Path, kind, dtype, compressed: bool) -> None
     assert [chunk.labels for chunk in chunks] == [[(0, 2), (1,)], [()]]
     assert [chunk.lines.tolist() for chunk in chunks] == [[1, 2], [3]]
     for chunk, rows in zip(chunks, (slice(0, 2), slice(2, 3)), strict=True):
-        assert chunk.X is not None
         assert chunk.X.dtype == np.float32
         assert chunk.X.shape[1] == 3
         np.testing.assert_array_equal(
@@ -72,7 +71,6 @@ def test_unsorted_ids_explicit_zeros_and_absent_labels(tmp_path: Path) -> None:
         assert [chunk.labels for chunk in reader] == [[()]]
     save_npz(tmp_path / "a.Y.npz", zeros)
     examples = read_examples(tmp_path / "a", "npz")
-    assert examples.X is not None
     assert examples.X.indices.tolist() == [0, 2]
     assert examples.X.data.tolist() == [7, 5]
     assert examples.labels == [(1,)]
@@ -146,7 +144,6 @@ def test_byte_orders_half_floats_and_old_scipy(tmp_path: Path) -> None:
         for side in "XY":
             (tmp_path / f"a.{side}.npz").write_bytes(content)
         examples = read_examples(tmp_path / "a.npz")
-        assert examples.X is not None
         np.testing.assert_array_equal(examples.X.toarray(), X.toarray())
         assert examples.labels == [(1, 2), (), (0,)]
 

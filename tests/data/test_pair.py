@@ -28,7 +28,6 @@ def test_either_name_stands_for_both(tmp_path: Path, name: str) -> None:
         assert (reader.declared_features, reader.declared_labels) == (10, 8)
         [examples] = reader
     assert examples.labels == [(1, 3), (0,), (), (7,)]
-    assert examples.X is not None
     assert examples.X.indptr.tolist() == [0, 2, 2, 3, 4]
     assert examples.X.data.tolist() == [0.5, 1.25, 2.0, 1.0]
 
@@ -49,7 +48,6 @@ def test_rows_of_many_blocks_stay_side_by_side(tmp_path: Path, monkeypatch) -> N
     )
     examples = read_examples(path)
     assert examples.labels == [(i,) for i in range(rows)]
-    assert examples.X is not None
     assert examples.X.indices[::2].tolist() == list(range(rows))
 
 

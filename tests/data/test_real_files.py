@@ -20,7 +20,6 @@ def test_bibtex(data_folder: Path, part: str, rows: int) -> None:
     examples = read_examples(path)
     header, *lines = lzma.decompress(path.read_bytes()).decode().splitlines()
     assert header == f"{rows} 1836 159"
-    assert examples.X is not None
     assert examples.X.shape == (rows, 1836)
     assert len(lines) == rows
     for row in range(0, rows, 97):
@@ -38,8 +37,6 @@ def test_bibtex_through_other_formats(data_folder: Path, tmp_path: Path, name: s
     write_examples(tmp_path / name, examples.X, examples.labels)
     copy = read_examples(tmp_path / name)
     assert copy.labels == examples.labels
-    assert copy.X is not None
-    assert examples.X is not None
     assert copy.X.indices.tolist() == examples.X.indices.tolist()
     assert copy.X.indptr.tolist() == examples.X.indptr.tolist()
     assert copy.X.data.tolist() == examples.X.data.tolist()

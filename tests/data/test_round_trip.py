@@ -57,7 +57,6 @@ def bits(values: NDArray[np.float32]) -> list[int]:
 
 
 def assert_same(examples: Examples, X: csr_array, labels: list[tuple[int, ...]]) -> None:
-    assert examples.X is not None
     assert examples.X.shape[0] == X.shape[0]
     assert examples.labels == labels
     assert examples.X.indptr.tolist() == X.indptr.tolist()

@@ -22,7 +22,6 @@ def test_header_and_rows(tmp_path: Path) -> None:
     assert chunk.labels == [(4, 0), (), (2,)]
     assert chunk.first_line == 2
     assert chunk.lines.tolist() == [2, 3, 4]
-    assert chunk.X is not None
     assert chunk.X.shape == (3, 10)
     assert chunk.X.dtype == np.float32
     assert chunk.X.indices.tolist() == [1, 9, 0]

@@ -150,7 +150,7 @@ def test_file_and_folder_are_flushed_and_the_file_first(
 
     def replace(*paths: object) -> None:
         order.append("replace")
-        real_replace(*paths)  # type: ignore[arg-type]
+        real_replace(*paths)
 
     monkeypatch.setattr(os, "fsync", sync)
     monkeypatch.setattr(os, "replace", replace)

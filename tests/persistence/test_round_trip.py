@@ -145,7 +145,7 @@ def test_take_says_what_differs(model: Path) -> None:
         (("child", "i4"), r"'child' has shape \(3, 2\): expected 1-D, any"),
     ]:
         with pytest.raises(ModelFileError, match=message) as caught:
-            stored.take(*arguments)  # type: ignore[arg-type]
+            stored.take(*arguments)
         assert str(caught.value).startswith(f"{model}: ")
 
 
