@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,8 +56,8 @@ class Terminal:
         except OSError:  # Linux's way to say that the other end is closed
             pass
 
-    def wait_for(self, wanted: str, seconds: float = 60) -> None:
-        end = time.monotonic() + seconds
+    def wait_for(self, wanted: str) -> None:
+        end = time.monotonic() + 60
         while wanted not in self.text:
             assert time.monotonic() < end, self.text
             time.sleep(0.01)
@@ -78,6 +78,24 @@ def environment(**changes: str) -> dict[str, str]:
     unwanted = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "PYTHONUNBUFFERED")
     kept = {k: v for k, v in os.environ.items() if k not in unwanted}
     return {**kept, "TERM": "xterm-256color", **changes}
+
+
+def told(process: subprocess.Popen[bytes]) -> tuple[int, str]:
+    """The status of a process, and what it has written to standard error."""
+    _, errors = process.communicate(timeout=60)
+    return process.returncode, errors.decode()
+
+
+NO_SPACE = 1, "error: standard output: no space left on device\n"
+
+
+@pytest.fixture
+def full() -> Iterator[Any]:
+    """A device that is always full."""
+    if not Path("/dev/full").exists():
+        pytest.skip("no device that is always full")
+    with Path("/dev/full").open("wb") as device:
+        yield device
 
 
 def test_a_reader_that_goes_away_is_no_failure(start: Start, texts: Path, text_model: Path) -> None:
@@ -113,37 +131,25 @@ def test_output_beyond_a_limit_of_files_is_one_sentence(
     assert done.returncode == 1
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 @pytest.mark.parametrize("words", [["--json"], []])
 def test_a_full_disk_is_one_sentence(
-    start: Start, texts: Path, text_model: Path, words: list[str]
+    start: Start, full: Any, texts: Path, text_model: Path, words: list[str]
 ) -> None:
-    with Path("/dev/full").open("wb") as full:
-        process = start("eval", text_model, texts, *words, stdout=full)
-        _, errors = process.communicate()
-    assert process.returncode == 1
-    assert errors.decode() == "error: standard output: no space left on device\n"
+    assert told(start("eval", text_model, texts, *words, stdout=full)) == NO_SPACE
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 def test_a_model_is_learnt_though_its_summary_cannot_be_shown(
-    start: Start, texts: Path, text_model: Path
+    start: Start, full: Any, texts: Path, text_model: Path
 ) -> None:
     before = text_model.read_bytes()
-    with Path("/dev/full").open("wb") as full:
-        process = start("learn", text_model, texts, stdout=full)
-        _, errors = process.communicate()
-    assert process.returncode == 1
-    assert errors.decode() == "error: standard output: no space left on device\n"
+    assert told(start("learn", text_model, texts, stdout=full)) == NO_SPACE
     assert text_model.read_bytes() != before
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.usefixtures("full")
 def test_a_full_disk_under_an_output_file(start: Start, texts: Path, text_model: Path) -> None:
     process = start("predict", text_model, texts, "-o", "/dev/full")
-    _, errors = process.communicate()
-    assert process.returncode == 1
-    assert errors.decode() == "error: /dev/full: no space left on device\n"
+    assert told(process) == (1, "error: /dev/full: no space left on device\n")
 
 
 def test_a_folder_without_permission(start: Start, texts: Path, tmp_path: Path) -> None:
@@ -152,28 +158,24 @@ def test_a_folder_without_permission(start: Start, texts: Path, tmp_path: Path) 
     folder = tmp_path / "locked"
     folder.mkdir(mode=0o500)
     process = start("train", texts, "-o", folder / "m.lg")
-    _, errors = process.communicate()
-    assert process.returncode == 1
-    assert errors.decode() == f"error: {folder}: permission denied\n"
+    assert told(process) == (1, f"error: {folder}: permission denied\n")
 
 
 def test_closed_standard_output_is_survived(start: Start, text_model: Path) -> None:
     process = start("info", text_model, env=environment(LABELGROVE_TEST_CLOSED="1"))
-    assert process.communicate()[1] == b""
-    assert process.returncode == 0
+    assert told(process) == (0, "")
 
 
 def test_closed_standard_input_matters_only_where_it_is_to_be_read(
     start: Start, texts: Path, tmp_path: Path
 ) -> None:
-    def learnt_from(data: str | Path) -> tuple[int, bytes]:
-        words = ("train", data, "-o", tmp_path / "m.lg")
-        process = start(*words, env=environment(LABELGROVE_TEST_CLOSED="0"))
-        _, errors = process.communicate()
-        return process.returncode, errors
-
-    assert learnt_from(texts)[0] == 0
-    assert learnt_from("-") == (1, b"error: <stdin>: standard input is closed\n")
+    closed = environment(LABELGROVE_TEST_CLOSED="0")
+    for data, expected in (
+        (texts, (0, "")),
+        ("-", (1, "error: <stdin>: standard input is closed\n")),
+    ):
+        process = start("train", data, "-o", tmp_path / "m.lg", env=closed)
+        assert told(process) == expected
 
 
 def test_no_progress_line_without_a_terminal(start: Start, texts: Path, tmp_path: Path) -> None:
@@ -327,10 +329,10 @@ def test_the_demo_is_alive_on_a_terminal(start: Start, tmp_path: Path) -> None:
 def test_a_port_in_use_is_one_sentence(start: Start, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        serving = start("serve", tmp_path, "--port", str(port), "--project", "tickets")
-        _, stderr = serving.communicate(timeout=60)
-    assert serving.returncode == 1
-    assert f"error: cannot listen on 127.0.0.1:{port}; is it already in use?" in stderr.decode()
+        words = ("serve", tmp_path, "--port", str(port), "--project", "tickets")
+        status, errors = told(start(*words))
+    assert status == 1
+    assert f"error: cannot listen on 127.0.0.1:{port}; is it already in use?" in errors
     assert list(tmp_path.glob("projects/*")) == []
 
 
@@ -356,13 +358,10 @@ def test_a_service_may_open_more_files_than_is_usual() -> None:
     assert found == (16_384 if hard < 0 else min(hard, 16_384), hard)
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
-def test_a_token_that_cannot_be_shown_is_not_stored(start: Start, tmp_path: Path) -> None:
-    with Path("/dev/full").open("wb") as full:
-        process = start("serve", tmp_path, "--new-token", "admin", stdout=full)
-        _, errors = process.communicate()
-    assert process.returncode == 1
-    assert errors.decode() == "error: standard output: no space left on device\n"
+def test_a_token_that_cannot_be_shown_is_not_stored(
+    start: Start, full: Any, tmp_path: Path
+) -> None:
+    assert told(start("serve", tmp_path, "--new-token", "admin", stdout=full)) == NO_SPACE
     assert not list(tmp_path.glob("tokens*"))
 
 
