@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
-from labelgrove import PLTClassifier, TextClassifier
+from labelgrove import PLTClassifier, TextClassifier, distributed
 from labelgrove.data._mapped import Dataset, Writer, open_dataset
 
 Row = tuple[Sequence[Any], dict[int, float]]
@@ -30,12 +31,12 @@ def written(folder: Path, rows: Sequence[Row], width: int = 40) -> Dataset:
     return open_dataset(folder)
 
 
-def some_rows(n: int, n_labels: int = 60, n_features: int = 40, seed: int = 0) -> list[Row]:
+def some_rows(n: int, n_features: int = 40) -> list[Row]:
     """Rows whose features indicate their labels; one row in ten has none."""
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(0)
     rows: list[Row] = []
     for _ in range(n):
-        labels = np.unique(random.zipf(1.4, random.integers(1, 4)) % n_labels)
+        labels = np.unique(random.zipf(1.4, random.integers(1, 4)) % 60)
         features = np.concatenate([labels % n_features, random.integers(0, n_features, 4)])
         cells = {int(i): float(np.float32(random.normal(1.0))) for i in features}
         rows.append(([f"l{label}" for label in labels] if random.random() < 0.9 else [], cells))
@@ -55,10 +56,19 @@ def written_texts(folder: Path, n: int) -> Dataset:
 
 
 def in_memory(model: PLTClassifier | TextClassifier, dataset: Dataset, path: Path) -> bytes:
-    """The file of a model that learns from all rows in memory."""
+    """The file of a model like this one that learns from all rows in memory."""
     X = dataset.X if dataset.text is None else dataset.text
-    model.fit(X, dataset.labels).save(path)
+    clone(model).fit(X, dataset.labels).save(path)
     return path.read_bytes()
+
+
+def fit_like_memory(model: Any, dataset: Dataset, **options: Any) -> Any:
+    """Learn in pieces, beside the data set; the bytes must be those of learning in memory."""
+    folder = Path(dataset.path).parent
+    expected = in_memory(model, dataset, folder / "memory.lg")
+    found = distributed.fit(model, dataset, folder / "pieces.lg", **options)
+    assert (folder / "pieces.lg").read_bytes() == expected
+    return found
 
 
 @contextmanager

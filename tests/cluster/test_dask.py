@@ -14,11 +14,10 @@ from typing import Any
 import joblib
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 import labelgrove
-from cluster.kit import in_memory, some_rows, written, written_texts
+from cluster.kit import fit_like_memory, some_rows, written, written_texts
 from labelgrove import DataError, ParameterError, PLTClassifier, TextClassifier, distributed
 from waiting import until
 
@@ -85,7 +84,6 @@ def client(cluster: Cluster) -> Iterator[Any]:
 def test_workers_may_be_killed_and_come_late(cluster: Cluster, client: Any, tmp_path: Path) -> None:
     model = TextClassifier(PLTClassifier(arity=3, max_leaf_size=4))
     dataset = written_texts(tmp_path / "data", 200)
-    expected = in_memory(clone(model), dataset, tmp_path / "memory.lg")
     to_kill = cluster.processes[1:]  # both workers, one after the other
 
     def kill_one_and_start_one(share: float) -> None:
@@ -93,16 +91,10 @@ def test_workers_may_be_killed_and_come_late(cluster: Cluster, client: Any, tmp_
             to_kill.pop().kill()
             cluster.start_worker()
 
-    distributed.fit(
-        model,
-        tmp_path / "data",
-        tmp_path / "pieces.lg",
-        memory=200_000,
-        executor=client,
-        progress=kill_one_and_start_one,
+    fit_like_memory(
+        model, dataset, memory=200_000, executor=client, progress=kill_one_and_start_one
     )
     assert not to_kill
-    assert (tmp_path / "pieces.lg").read_bytes() == expected
     client.wait_for_workers(2, timeout=60)
     names = tmp_path / "pieces.lg", tmp_path / "data"
     [(labels, _)] = distributed.predict_topk(*names, executor=client)

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from sklearn.base import clone
 
 from cluster.kit import (
+    fit_like_memory,
     in_memory,
     limited_descriptors,
     limited_files,
@@ -37,7 +37,7 @@ from labelgrove import (
     distributed,
 )
 from labelgrove.data import Columns
-from labelgrove.data._mapped import Writer, open_arrays, open_dataset
+from labelgrove.data._mapped import open_arrays, open_dataset
 from labelgrove.distributed import _fit, _plan, _tasks
 from labelgrove.models import _plt_options
 from labelgrove.text import HashedText, TextFeatures, _embeddings, _settings
@@ -71,13 +71,9 @@ def test_the_bytes_are_those_of_memory(
     tmp_path: Path, parameters: dict[str, Any], memory: int
 ) -> None:
     dataset = written(tmp_path / "rows", some_rows(300))
-    expected = in_memory(PLTClassifier(**parameters), dataset, tmp_path / "memory.lg")
     model = PLTClassifier(**parameters)
     shares: list[float] = []
-    found = distributed.fit(
-        model, tmp_path / "rows", tmp_path / "pieces.lg", memory=memory, progress=shares.append
-    )
-    assert (tmp_path / "pieces.lg").read_bytes() == expected
+    found = fit_like_memory(model, dataset, memory=memory, progress=shares.append)
     assert shares == sorted(shares) and shares[-1] == 1.0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["memory.lg", "pieces.lg", "rows"]
     assert not hasattr(model, "classes_") and found.classes_.size > 0
@@ -100,18 +96,11 @@ def test_the_bytes_are_those_of_memory_for_texts(
     dataset = written_texts(tmp_path / "texts", 300)
     model = TextClassifier(PLTClassifier(arity=3, max_leaf_size=4), text)
     model.set_params(vocabulary=Vocabulary([]), columns=Columns(("title",), ("codes",)))
-    expected = in_memory(clone(model), dataset, tmp_path / "memory.lg")
     shares: list[float] = []
     with ThreadPoolExecutor(2) as executor:
-        found = distributed.fit(
-            model,
-            tmp_path / "texts",
-            tmp_path / "pieces.lg",
-            memory=memory,
-            executor=executor,
-            progress=shares.append,
+        found = fit_like_memory(
+            model, dataset, memory=memory, executor=executor, progress=shares.append
         )
-    assert (tmp_path / "pieces.lg").read_bytes() == expected
     assert shares == sorted(shares) and shares[0] == 0.0 and shares[-1] == 1.0
     assert not hasattr(model, "classifier_")
     assert found.predict_topk(["Wört01"], k=1)[0].shape == (1, 1)
@@ -123,9 +112,9 @@ def test_many_pieces_are_not_open_at_once(tmp_path: Path) -> None:
     model = TextClassifier(
         PLTClassifier(arity=3, max_leaf_size=4, n_trees=3), TextFeatures(n_features=2**10)
     )
-    expected = in_memory(clone(model), dataset, tmp_path / "memory.lg")
+    expected = in_memory(model, dataset, tmp_path / "memory.lg")
     with limited_descriptors(25):
-        distributed.fit(model, tmp_path / "texts", tmp_path / "pieces.lg", memory=30_000)
+        distributed.fit(model, dataset, tmp_path / "pieces.lg", memory=30_000)
     assert (tmp_path / "pieces.lg").read_bytes() == expected
 
 
@@ -139,9 +128,7 @@ def test_zeros_of_embeddings_are_not_stored_either(
     dataset = written_texts(tmp_path / "texts", 300)
     text = TextFeatures(n_features=2**10, embeddings="wordllama")
     model = TextClassifier(PLTClassifier(arity=3, max_leaf_size=4), text)
-    expected = in_memory(clone(model), dataset, tmp_path / "memory.lg")
-    distributed.fit(model, tmp_path / "texts", tmp_path / "pieces.lg", memory=30_000)
-    assert (tmp_path / "pieces.lg").read_bytes() == expected
+    fit_like_memory(model, dataset, memory=30_000)
 
 
 def test_an_open_data_set_stands_for_its_path(tmp_path: Path) -> None:
@@ -183,14 +170,9 @@ rows = st.lists(
 def test_the_bytes_are_those_of_memory_for_any_rows(
     rows: list[Any], memory: int, arity: int | None
 ) -> None:
-    with TemporaryDirectory() as name:
-        folder = Path(name)
-        dataset = written(folder / "rows", rows, width=16)
-        parameters: dict[str, Any] = {"arity": arity, "max_leaf_size": 2}
-        expected = in_memory(PLTClassifier(**parameters), dataset, folder / "memory.lg")
-        model = PLTClassifier(**parameters)
-        distributed.fit(model, folder / "rows", folder / "pieces.lg", memory=memory)
-        assert (folder / "pieces.lg").read_bytes() == expected
+    with TemporaryDirectory() as folder:
+        dataset = written(Path(folder, "rows"), rows, width=16)
+        fit_like_memory(PLTClassifier(arity=arity, max_leaf_size=2), dataset, memory=memory)
 
 
 def test_large_arrays_lie_in_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,12 +185,7 @@ def test_large_arrays_lie_in_files(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     own = _tasks._room
     monkeypatch.setattr(_tasks, "_room", room)
     dataset = written(tmp_path / "rows", some_rows(700))
-    parameters = {"arity": 20, "max_leaf_size": 4}
-    expected = in_memory(PLTClassifier(**parameters), dataset, tmp_path / "memory.lg")
-    distributed.fit(
-        PLTClassifier(**parameters), tmp_path / "rows", tmp_path / "pieces.lg", memory=1
-    )
-    assert (tmp_path / "pieces.lg").read_bytes() == expected
+    fit_like_memory(PLTClassifier(arity=20, max_leaf_size=4), dataset, memory=1)
     assert max(rooms) > 1 << 16
 
 
@@ -230,51 +207,26 @@ def test_units_hold_every_inner_node_once_and_respect_the_memory(tmp_path: Path)
     assert (needs[1:] <= job.memory).all() and needs[0] > job.memory
 
 
-def executors() -> dict[str, Callable[[], Executor]]:
-    return {"threads": lambda: ThreadPoolExecutor(3), "reversed": Backwards}
-
-
-class Backwards(ThreadPoolExecutor):
-    """Runs the last task first, and each task twice."""
-
-    def __init__(self) -> None:
-        super().__init__(1)
-        self._tasks: list[Any] = []
-
-    def submit(self, task: Any, /, *args: Any, **kwargs: Any) -> Any:
-        def twice() -> None:
-            task()
-            task()
-
-        return super().submit(twice)
-
-
-def test_a_unit_of_constants_alone_has_counted_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(_plan, "_LEAST", 1)
+def test_a_unit_of_constants_alone_has_counted_nothing(tmp_path: Path) -> None:
     every = [(labels or ["l0"], features) for labels, features in some_rows(300)]
     dataset = written(tmp_path / "rows", every)
     one_top = LabelTree([-1, 0, *([1] * 70)], {i + 2: f"l{i}" for i in range(70)})
-    expected = in_memory(PLTClassifier(tree=one_top), dataset, tmp_path / "memory.lg")
-    distributed.fit(PLTClassifier(tree=one_top), tmp_path / "rows", tmp_path / "pieces.lg")
-    assert (tmp_path / "pieces.lg").read_bytes() == expected
+    fit_like_memory(PLTClassifier(tree=one_top), dataset)
 
 
-@pytest.mark.parametrize("name", executors())
-def test_any_executor_will_do(tmp_path: Path, name: str) -> None:
+class Twice(ThreadPoolExecutor):
+    """Runs every task twice, the second time beside other tasks."""
+
+    def submit(self, task: Any, /, *args: Any, **kwargs: Any) -> Any:
+        super().submit(task)
+        return super().submit(task)
+
+
+@pytest.mark.parametrize("executor", [ThreadPoolExecutor, Twice])
+def test_any_executor_will_do(tmp_path: Path, executor: type[Executor]) -> None:
     dataset = written(tmp_path / "rows", some_rows(200))
-    parameters = KINDS[1]
-    expected = in_memory(PLTClassifier(**parameters), dataset, tmp_path / "memory.lg")
-    with executors()[name]() as executor:
-        distributed.fit(
-            PLTClassifier(**parameters),
-            tmp_path / "rows",
-            tmp_path / "pieces.lg",
-            memory=20_000,
-            executor=executor,
-        )
-    assert (tmp_path / "pieces.lg").read_bytes() == expected
+    with executor(3) as pool:
+        fit_like_memory(PLTClassifier(**KINDS[1]), dataset, memory=20_000, executor=pool)
 
 
 def broken_pool() -> ThreadPoolExecutor:
@@ -310,7 +262,7 @@ def test_what_is_done_is_not_done_again_after_a_stop(
     else:
         dataset = written_texts(tmp_path / "rows", 200)
         model = TextClassifier(model, TextFeatures(n_features=2**10))
-    expected = in_memory(clone(model), dataset, tmp_path / "memory.lg")
+    expected = in_memory(model, dataset, tmp_path / "memory.lg")
     begun: list[str] = []
 
     def die_after(n: int) -> Callable[..., None]:
@@ -343,9 +295,7 @@ def test_another_call_begins_anew(tmp_path: Path) -> None:
     work.mkdir()
     (work / "request.json").write_text("{}")
     (work / "labels").mkdir()
-    expected = in_memory(PLTClassifier(), dataset, tmp_path / "memory.lg")
-    distributed.fit(PLTClassifier(), tmp_path / "rows", tmp_path / "pieces.lg")
-    assert (tmp_path / "pieces.lg").read_bytes() == expected
+    fit_like_memory(PLTClassifier(), dataset)
 
 
 def test_what_comes_late_or_twice_changes_nothing(tmp_path: Path) -> None:
@@ -359,7 +309,7 @@ def test_what_comes_late_or_twice_changes_nothing(tmp_path: Path) -> None:
             late.append(task)
             raise Killed
 
-    class Twice(ThreadPoolExecutor):
+    class Late(ThreadPoolExecutor):
         def submit(self, task: Any, /, *args: Any, **kwargs: Any) -> Any:
             done = super().submit(task)
             super().submit(task).result()
@@ -371,12 +321,12 @@ def test_what_comes_late_or_twice_changes_nothing(tmp_path: Path) -> None:
     with Dead(1) as dead, pytest.raises(Killed):
         distributed.fit(PLTClassifier(**small, tree="random"), *names, executor=dead)
     assert late
-    with Twice(3) as twice:
+    with Late(3) as pool:
         distributed.fit(
-            PLTClassifier(**small, tree="random", random_state=1), *names, executor=twice
+            PLTClassifier(**small, tree="random", random_state=1), *names, executor=pool
         )
         first = names[1].read_bytes()
-        distributed.fit(PLTClassifier(**small), *names, executor=twice)
+        distributed.fit(PLTClassifier(**small), *names, executor=pool)
     assert names[1].read_bytes() == expected
     PLTClassifier(**small, tree="random", random_state=1).fit(dataset.X, dataset.labels).save(
         tmp_path / "other.lg"
@@ -402,10 +352,7 @@ def test_a_full_disk_leaves_no_half_file_and_the_same_call_goes_on(tmp_path: Pat
 
 def test_what_cannot_be_learnt_is_refused(tmp_path: Path) -> None:
     written(tmp_path / "rows", some_rows(20))
-    (tmp_path / "texts").mkdir()
-    with Writer(tmp_path / "texts", is_text=True, labels_are_int=True) as writer:
-        writer.labels([(1,)])
-        writer.texts(["a"])
+    written_texts(tmp_path / "texts", 1)
     target = tmp_path / "model.lg"
     embeddings = TextFeatures(embeddings=lambda _: np.ones((1, 2)))
     named = TextClassifier(PLTClassifier(), None, Vocabulary([]), "met")
@@ -448,6 +395,4 @@ def test_a_data_set_that_is_replaced_meanwhile_is_not_learnt(tmp_path: Path) -> 
     target = tmp_path / "pieces.lg"
     with pytest.raises(DataError, match="rows: has been replaced in the meantime"):
         distributed.fit(PLTClassifier(), data, target, progress=replace)
-    distributed.fit(PLTClassifier(), data, target)
-    expected = in_memory(PLTClassifier(), open_dataset(data), tmp_path / "memory.lg")
-    assert target.read_bytes() == expected
+    fit_like_memory(PLTClassifier(), open_dataset(data))

@@ -121,10 +121,7 @@ def test_what_is_replaced_meanwhile_is_told(
 def test_what_cannot_be_predicted_is_refused(tmp_path: Path) -> None:
     dataset = written(tmp_path / "rows", some_rows(30))
     PLTClassifier().fit(dataset.X, dataset.labels).save(tmp_path / "model.lg")
-    (tmp_path / "texts").mkdir()
-    with Writer(tmp_path / "texts", is_text=True, labels_are_int=True) as writer:
-        writer.labels([(1,)])
-        writer.texts(["a"])
+    written_texts(tmp_path / "texts", 1)
     for start in (31, -1, 1.5, "1"):
         with pytest.raises(ParameterError, match="start=.*: expected an integer from 0 to 30"):
             distributed.predict_topk(tmp_path / "model.lg", tmp_path / "rows", start=start)
