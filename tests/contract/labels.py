@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 
 import numpy as np
@@ -193,8 +194,6 @@ def check_columns_of_an_indicator(make: Make) -> None:
 
 @needs("online", "sets")
 def check_upkeep_survives_saving(make: Make) -> None:
-    import copy
-
     X, Y = noise()
     clf = make().fit(X, Y)
     clf.remove_labels(clf.classes_[1:4].tolist())

@@ -20,50 +20,38 @@ EXPECTED = {
     ),
 }
 
-
 STEPS = "a weight is how far a step goes: a step twice as far is not two steps"
-DRAWN = "every example begins on a side that is drawn for it: the same example twice, on two"
-REMEMBERED = "an example that counts twice is remembered once, and takes one place in a leaf"
-COUNTED = "the tree is built from the rows, whose number it counts"
-ALSO_EXPECTED = {
-    "EmbeddingClassifier": {
-        "check_sample_weight_equivalence_on_dense_data": STEPS,
-        "check_sample_weight_equivalence_on_sparse_data": STEPS,
-        "check_non_transformer_estimators_n_iter": (
-            "all passes are made that max_iter asks for, so there is nothing to tell"
-        ),
-    },
-    "OnlinePLTClassifier": {
-        "check_sample_weight_equivalence_on_dense_data": STEPS,
-        "check_sample_weight_equivalence_on_sparse_data": STEPS,
-    },
-    "LOMTreeClassifier": {
-        "check_sample_weight_equivalence_on_dense_data": STEPS,
-        "check_sample_weight_equivalence_on_sparse_data": STEPS,
-    },
-    "MemoryTreeClassifier": {
-        "check_sample_weight_equivalence_on_dense_data": REMEMBERED,
-        "check_sample_weight_equivalence_on_sparse_data": REMEMBERED,
-    },
-    "FastXMLClassifier": {
-        "check_sample_weight_equivalence_on_dense_data": DRAWN,
-        "check_sample_weight_equivalence_on_sparse_data": DRAWN,
-    },
-    "LdSMClassifier": {
-        "check_sample_weight_equivalence_on_dense_data": STEPS,
-        "check_sample_weight_equivalence_on_sparse_data": STEPS,
-    },
-    "PLTClassifier": {
-        "check_sample_weight_equivalence_on_dense_data": COUNTED,
-        "check_sample_weight_equivalence_on_sparse_data": COUNTED,
-        "check_non_transformer_estimators_n_iter": (
-            "max_iter bounds the passes of every node, so there is no one number of passes"
-        ),
-    },
+WEIGHTS = {
+    "EmbeddingClassifier": STEPS,
+    "FastXMLClassifier": (
+        "every example begins on a side that is drawn for it: the same example twice, on two"
+    ),
+    "LOMTreeClassifier": STEPS,
+    "LdSMClassifier": STEPS,
+    "MemoryTreeClassifier": (
+        "an example that counts twice is remembered once, and takes one place in a leaf"
+    ),
+    "OnlinePLTClassifier": STEPS,
+    "PLTClassifier": "the tree is built from the rows, whose number it counts",
+}
+PASSES = {
+    "EmbeddingClassifier": (
+        "all passes are made that max_iter asks for, so there is nothing to tell"
+    ),
+    "PLTClassifier": (
+        "max_iter bounds the passes of every node, so there is no one number of passes"
+    ),
 }
 
 
 @parametrize_with_checks([estimator() for _, estimator in estimators()])
 def test_scikit_learn(estimator: BaseEstimator, check: Any) -> None:
-    expected = EXPECTED | ALSO_EXPECTED.get(type(estimator).__name__, {})
+    name = type(estimator).__name__
+    expected = {
+        **EXPECTED,
+        "check_sample_weight_equivalence_on_dense_data": WEIGHTS[name],
+        "check_sample_weight_equivalence_on_sparse_data": WEIGHTS[name],
+    }
+    if name in PASSES:
+        expected["check_non_transformer_estimators_n_iter"] = PASSES[name]
     run_check_of_scikit_learn(check, estimator, expected)
