@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import labelgrove
 from cli.conftest import as_json, run
 
 
@@ -80,8 +81,7 @@ def test_a_page_that_finds_the_disk_full_says_where_the_model_is(
 
     page, model = tmp_path / "page.html", tmp_path / "model.lg"
     monkeypatch.setattr("labelgrove.cli._learning.write_stream_report", full)
-    result = run("train", texts, "-o", model, "--progressive", page, status=1)
-    assert result.stderr == (
-        f"error: {page}: no space left on device; the model is saved in {model}\n"
-    )
-    assert model.exists()
+    expected = f"error: {page}: no space left on device; the model is saved in {model}\n"
+    for words in (("train", texts, "-o", model), ("learn", model, texts)):
+        assert run(*words, "--progressive", page, status=1).stderr == expected
+    assert labelgrove.load(model).examples_seen_ == 800

@@ -106,11 +106,6 @@ def test_the_estimator_refuses_a_value_before_any_example_is_read(
     assert result.stderr.count("\n") == 1
 
 
-def test_the_text_front_end_refuses_a_value(texts: Path, tmp_path: Path) -> None:
-    words = ("train", texts, "-o", tmp_path / "m.lg", "--set", "text.words=1,2,3")
-    assert "words=(1, 2, 3): expected two" in run(*words, status=1).stderr
-
-
 @pytest.mark.parametrize("algorithm", ["online-plt", "plt"])
 def test_a_tree_comes_from_a_file(vectors: Path, tmp_path: Path, algorithm: str) -> None:
     tree = tmp_path / "tree.json"

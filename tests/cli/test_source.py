@@ -74,15 +74,6 @@ def test_the_total_is_known_from_a_header(tmp_path: Path) -> None:
         assert source.total == 2
 
 
-def test_only_a_file_can_be_read_again(widening: Path) -> None:
-    with Source(str(widening), reading=Reading("xmlc")) as source:
-        source.check_passes(2)
-        source.path = "-"
-        source.check_passes(1)
-        with pytest.raises(ParameterError, match="--passes 2: standard input"):
-            source.check_passes(2)
-
-
 def test_texts_are_shuffled_with_their_labels(make_texts: Any) -> None:
     path = make_texts("t.jsonl", 50)
     with Source(str(path)) as source:

@@ -618,14 +618,6 @@ def test_rows_that_are_no_rows_are_refused_while_reading(
         read_examples(tmp_path / "out")
 
 
-def test_unused_formats_write_the_same(two: list[Path], tmp_path: Path) -> None:
-    """A data set is read like any file, and can be written as one."""
-    convert(two, tmp_path / "out")
-    found = read_examples(tmp_path / "out")
-    write_examples(tmp_path / "back.svm", found.X, found.labels)
-    assert list(read_examples(tmp_path / "back.svm").labels) == list(found.labels)
-
-
 @pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="signals cannot be held here")
 def test_processes_hear_no_interrupt_while_they_begin() -> None:
     print_mask = "import signal; print(signal.pthread_sigmask(signal.SIG_BLOCK, []))"

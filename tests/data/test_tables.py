@@ -50,8 +50,6 @@ def test_uris_in_a_cell_are_several_labels(read) -> None:
         assert plain.labels == [("http://a/1", "http://a/2")]
     with pytest.raises(FileFormatError, match="no 'labels' among 'text', 'Labels'"):
         read("text;Labels\na;b\n", name="f.csv")
-    examples = read("text,subject_uris\na,<http://a/1> <http://a/2>\n", name="f.csv")
-    assert examples.labels == [("http://a/1", "http://a/2")]
 
 
 def test_a_text_longer_than_python_lets_fields_be(read) -> None:

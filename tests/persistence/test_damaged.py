@@ -42,12 +42,6 @@ def content(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return path.read_bytes()
 
 
-def test_a_sound_file_is_not_refused(content: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "model.lg"
-    path.write_bytes(content)
-    assert not refused(path)
-
-
 def test_a_file_cut_short_anywhere_is_refused(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "model.lg"
     path.write_bytes(content)

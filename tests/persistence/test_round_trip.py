@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -213,11 +212,6 @@ def test_what_cannot_be_stored_is_refused_and_the_old_file_stands(
     assert str(caught.value).startswith(f"{model}: ")
     assert model.read_bytes() == before
     assert list(model.parent.iterdir()) == [model]
-
-
-def test_a_copied_file_is_the_same_model(model: Path, tmp_path: Path) -> None:
-    shutil.copy(model, tmp_path / "copy.lg")
-    assert read_model(tmp_path / "copy.lg").header == read_model(model).header
 
 
 class Pieces:
