@@ -82,8 +82,7 @@ def check_bad_allow_lists(make: Make) -> None:
 
 @needs("sets")
 def check_the_threshold_of_predict(make: Make) -> None:
-    X, Y = noise()
-    clf = make().fit(X, Y)
+    clf, X, _ = make.fitted()
     if hasattr(clf, "thresholds_"):
         return  # predict uses those
     for threshold in (0, 0.0, 0.3, np.float32(0.3), np.int64(1), 2):

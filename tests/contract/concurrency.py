@@ -203,8 +203,7 @@ def _until_done(learn: Callable[..., Any], X: Any, Y: Any) -> None:
 @needs("sets")
 def check_fitting_anew_does_not_disturb_those_who_predict(make: Make) -> None:
     """Readers get the answers of the old or the new model, or an error."""
-    X, Y = noise()
-    clf = make().fit(X, Y)
+    clf, X, Y = make.fitted()
     before = clf.predict_topk(X, 3)[1].tolist()
     other = noise(seed=1)
     after = make().fit(*other).predict_topk(X, 3)[1].tolist()

@@ -285,6 +285,11 @@ class Make:
         X, Y = noise(seed, n, d)
         return X, self.targets(Y)
 
+    def fitted(self) -> tuple[Any, sp.csr_array, list[Any]]:
+        """An estimator that has learnt such rows, and these."""
+        X, Y = self.noise()
+        return self().fit(X, Y), X, Y
+
 
 Check = Callable[[Make], None]
 

@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from contract.kit import Make, checkerboard, label_sets, needs, noise, state
+from contract.kit import Make, checkerboard, label_sets, needs, state
 from labelgrove import DataError, NotLearnedError
 
 
 @needs("sets", "tree")
 def check_removed_labels_are_never_predicted_again(make: Make) -> None:
-    X, Y = noise()
-    clf = make().fit(X, Y)
+    clf, X, Y = make.fitted()
     every, scores = clf.predict_topk(X, clf.n_classes_)
     gone = clf.classes_[[0, 3, 4, -1]].tolist()
     left = [name for name in clf.classes_ if name not in gone]
@@ -39,8 +38,7 @@ def check_removed_labels_are_never_predicted_again(make: Make) -> None:
 
 @needs("online", "sets")
 def check_a_removed_label_that_comes_again_is_new(make: Make) -> None:
-    X, Y = noise()
-    clf = make().fit(X, Y)
+    clf, X, Y = make.fitted()
     first = clf.classes_[0]
     clf.remove_labels([first])
     assert first not in clf.classes_
@@ -54,8 +52,7 @@ def check_a_removed_label_that_comes_again_is_new(make: Make) -> None:
 
 @needs("online", "sets")
 def check_rows_learnt_again_may_hold_new_labels(make: Make) -> None:
-    X, Y = noise()
-    clf = make().fit(X, Y)
+    clf, X, Y = make.fitted()
     clf.remove_labels(clf.classes_.tolist())
     clf.partial_fit(X, Y, again=True)
     assert clf.classes_.tolist() == sorted({name for row in Y for name in row})
@@ -65,8 +62,7 @@ def check_rows_learnt_again_may_hold_new_labels(make: Make) -> None:
 
 @needs("online", "sets")
 def check_places_are_used_again(make: Make) -> None:
-    X, Y = noise()
-    clf = make().fit(X, Y)
+    clf, X, Y = make.fitted()
     if getattr(clf, "policy", None) == "cpet":
         return  # whose documentation says that it does not
     for turn in range(30):
@@ -79,8 +75,7 @@ def check_places_are_used_again(make: Make) -> None:
 
 
 def check_removal_is_all_or_nothing(make: Make) -> None:
-    X, Y = make.noise()
-    clf = make().fit(X, Y)
+    clf, *_ = make.fitted()
     before = state(clf)
     known = clf.classes_[0]
     for bad in ([known, "unknown"], [known, 3], known, b"l", 3, np.array(3), [known, None]):
@@ -128,8 +123,7 @@ def check_the_only_label_may_go(make: Make) -> None:
 
 @needs("online", "sets")
 def check_names_can_be_changed(make: Make) -> None:
-    X, Y = noise()
-    clf = make().fit(X, Y)
+    clf, X, Y = make.fitted()
     labels, scores = clf.predict_topk(X)
     one, two, three = clf.classes_[:3].tolist()
     assert clf.rename_labels({one: two, two: one, three: "third"}) is clf
@@ -145,8 +139,7 @@ def check_names_can_be_changed(make: Make) -> None:
 
 
 def check_renaming_is_all_or_nothing(make: Make) -> None:
-    X, Y = make.noise()
-    clf = make().fit(X, Y)
+    clf, *_ = make.fitted()
     before = state(clf)
     one, two, three = clf.classes_[:3].tolist()
     for bad in (
@@ -194,8 +187,7 @@ def check_columns_of_an_indicator(make: Make) -> None:
 
 @needs("online", "sets")
 def check_upkeep_survives_saving(make: Make) -> None:
-    X, Y = noise()
-    clf = make().fit(X, Y)
+    clf, X, Y = make.fitted()
     clf.remove_labels(clf.classes_[1:4].tolist())
     clf.rename_labels({clf.classes_[0]: "renamed"})
     twin = copy.deepcopy(clf)

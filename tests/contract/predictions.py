@@ -13,8 +13,7 @@ from labelgrove import DataError, SearchStats
 
 
 def check_the_best_k(make: Make) -> None:
-    X, Y = make.noise()
-    clf = make().fit(X, Y)
+    clf, X, _ = make.fitted()
     n_classes = clf.n_classes_
     every, scores = clf.predict_topk(X, n_classes)
     assert every.shape == scores.shape == (X.shape[0], n_classes)
@@ -52,8 +51,7 @@ def check_more_than_there_are(make: Make) -> None:
 
 @needs("sets")
 def check_probabilities_agree_with_the_best_k(make: Make) -> None:
-    X, Y = noise()
-    clf = make().fit(X, Y)
+    clf, X, _ = make.fitted()
     labels, scores = clf.predict_topk(X, 4)
     column = {name: j for j, name in enumerate(clf.classes_)}
     sparse = clf.predict_proba(X, top_k=4)
@@ -70,8 +68,7 @@ def check_probabilities_agree_with_the_best_k(make: Make) -> None:
 
 
 def check_thresholds(make: Make) -> None:
-    X, Y = make.noise()
-    clf = make().fit(X, Y)
+    clf, X, _ = make.fitted()
     everything = clf.predict_proba(X, threshold=0.0).toarray().astype(np.float64)
     for threshold in (0.01, 0.3, 1.5):
         found = clf.predict_proba(X, threshold=threshold)
@@ -139,8 +136,7 @@ def check_classes_one_of_which_is_right(make: Make) -> None:
 
 @needs("sets")
 def check_the_score_of_label_sets_is_precision_at_one(make: Make) -> None:
-    X, Y = noise()
-    clf = make().fit(X, Y)
+    clf, X, Y = make.fitted()
     best = clf.predict_topk(X, 1)[0][:, 0]
     hits = [name in row for name, row in zip(best, Y, strict=True)]
     assert clf.score(X, Y) == np.mean(hits)
@@ -150,8 +146,7 @@ def check_the_score_of_label_sets_is_precision_at_one(make: Make) -> None:
 
 
 def check_an_allow_list(make: Make) -> None:
-    X, Y = make.noise()
-    clf = make().fit(X, Y)
+    clf, X, _ = make.fitted()
     wanted = set(clf.classes_[::3].tolist())
     every, scores = clf.predict_topk(X, clf.n_classes_)
     kinds: list[Any] = [list, tuple, set, frozenset, sorted, np.array, iter]
@@ -171,8 +166,7 @@ def check_an_allow_list(make: Make) -> None:
 @needs("sets")
 def check_a_search_in_parts_finds_the_same(make: Make) -> None:
     """Predictions are made for some rows at a time, for Ctrl-C, which changes nothing."""
-    X, Y = make.noise()
-    clf = make().fit(X, Y)
+    clf, X, _ = make.fitted()
     many = sp.vstack([X] * (1 + 600 // X.shape[0]), format="csr")
     rows = many.shape[0]
     assert rows > 600
@@ -204,8 +198,7 @@ def check_dense_probabilities_in_parts_are_the_same(make: Make) -> None:
 
 @needs("sets", "tree")
 def check_a_beam(make: Make) -> None:
-    X, Y = noise()
-    clf = make().fit(X, Y)
+    clf, X, _ = make.fitted()
     exact = clf.predict_topk(X, 4)
     wide = clf.predict_topk(X, 4, beam_width=10_000)
     assert np.array_equal(exact[0], wide[0]) and np.array_equal(exact[1], wide[1])
@@ -216,8 +209,7 @@ def check_a_beam(make: Make) -> None:
 
 @needs("sets", "tree")
 def check_costs(make: Make) -> None:
-    X, Y = noise()
-    clf = make().fit(X, Y)
+    clf, X, _ = make.fitted()
     *_, stats = clf.predict_topk(X, 1, return_stats=True)
     assert isinstance(stats, SearchStats)
     assert stats.classifiers.shape == stats.depth.shape == (X.shape[0],)
@@ -238,8 +230,7 @@ def check_costs(make: Make) -> None:
 
 
 def check_one_row_at_a_time_gives_the_same(make: Make) -> None:
-    X, Y = make.noise()
-    clf = make().fit(X, Y)
+    clf, X, _ = make.fitted()
     labels, scores = clf.predict_topk(X, 3)
     for given in (X, X.toarray()):
         for i in range(X.shape[0]):
@@ -250,8 +241,7 @@ def check_one_row_at_a_time_gives_the_same(make: Make) -> None:
 
 @needs("sets", "tree")
 def check_predicting_changes_nothing(make: Make) -> None:
-    X, Y = noise()
-    clf = make().fit(X, Y)
+    clf, X, _ = make.fitted()
     before = state(clf)
     clf.predict(X)
     clf.predict_topk(X, 3, labels=["l1"], beam_width=2, return_stats=True)

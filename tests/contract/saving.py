@@ -167,8 +167,7 @@ def check_clones_have_learnt_nothing(make: Make) -> None:
 @needs("online", "sets", "tree")
 def check_models_for_prediction(make: Make) -> None:
     """They predict the same and refuse to learn; the refused call leaves no trace."""
-    X, Y = noise()
-    clf = make().fit(X, Y)
+    clf, X, Y = make.fitted()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "lean.lg"
         clf.save(path, for_prediction=True)
