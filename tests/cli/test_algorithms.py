@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 import labelgrove
-from cli.conftest import as_json, run
+from cli.conftest import as_json, run, write_jsonl
 from labelgrove.cli._models import ALGORITHMS
 from labelgrove.models._label_tree import LabelTreeClassifier
 
@@ -22,7 +21,7 @@ def test_from_training_to_report(algorithm: str, tmp_path: Path) -> None:
         for subject in subjects
         for other in ("a river", "the house", "some garden", "one street")
     ]
-    data.write_text("".join(json.dumps(example) + "\n" for example in examples * 3))
+    write_jsonl(data, examples * 3)
     trained = as_json("train", "--algorithm", algorithm, data, "-o", model)
     assert (trained["examples"], trained["labels"]) == (48, 4)
     known = as_json("info", model)

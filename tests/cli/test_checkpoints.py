@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from cli.conftest import run, write_xmlc
+from cli.conftest import run, text_examples, write_jsonl, write_xmlc
 from cluster.kit import limited_files
 from labelgrove import DataError, LabelGroveError, OnlinePLTClassifier, _unfinished
 from labelgrove._unfinished import Unfinished, replacing
@@ -59,13 +59,9 @@ def told(result: Any) -> dict[str, Any]:
 
 def command(kind: str, folder: Path, make_texts: Callable[..., Path]) -> tuple[Any, ...]:
     texts = make_texts("train.jsonl", 60)
-    classes = make_texts("classes.jsonl", 60, labels=["one", "two", "three"])
-    classes.write_text(
-        "".join(
-            json.dumps({**example, "labels": example["labels"][:1]}) + "\n"
-            for example in map(json.loads, classes.read_text().splitlines())
-        )
-    )
+    examples = text_examples(60, labels=["one", "two", "three"])
+    one_each = [{**example, "labels": example["labels"][:1]} for example in examples]
+    classes = write_jsonl(folder / "classes.jsonl", one_each)
     rows = write_xmlc(folder / "rows.xmlc", 60)
     names = folder / "names.tsv"
     names.write_text("".join(f"topic-{n:02d}\tnumber {n}\n" for n in range(40)))

@@ -163,9 +163,7 @@ def test_filter_pairs_count_neither_as_true_nor_as_predicted(sparse: Path) -> No
     assert found["p@1"] == pytest.approx(after["p@1"])
     pairs.write_text("0 x\n")
     failed = run("eval", model, sparse, "--filter-pairs", pairs, status=1)
-    assert "filter.txt:1: found '0 x'; expected a row and a label" in " ".join(
-        failed.stderr.split()
-    )
+    assert "filter.txt:1: found '0 x'; expected a row and a label" in failed.stderr
 
 
 def test_filter_pairs_of_labels_that_are_no_numbers(
@@ -215,12 +213,13 @@ def test_the_examples_before_the_model_are_noticed(
 ) -> None:
     model = tmp_path / "m.lg"
     run("train", texts, "-o", model, "--limit", "9")
-    failed = " ".join(run(command, texts, model, status=1).stderr.split())
-    assert failed == (f"error: {texts} is not a model, but {model} is; expected MODEL before DATA")
-    failed = " ".join(run(command, model, model, status=1).stderr.split())
-    assert failed == f"error: {model}:1: the content is a model; expected examples"
-    failed = " ".join(run("info", texts, status=1).stderr.split())
-    assert failed == f"error: {texts}: this is not a model of LabelGrove"
+    swapped = f"{texts} is not a model, but {model} is; expected MODEL before DATA"
+    for words, message in (
+        ((command, texts, model), swapped),
+        ((command, model, model), f"{model}:1: the content is a model; expected examples"),
+        (("info", texts), f"{texts}: this is not a model of LabelGrove"),
+    ):
+        assert run(*words, status=1).stderr == f"error: {message}\n"
 
 
 def test_a_table_of_labels_with_their_names(sparse: Path) -> None:

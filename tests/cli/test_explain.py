@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
-from cli.conftest import as_json, run
+from cli.conftest import as_json, run, write_jsonl
 
 
 def test_a_text_is_explained_by_its_words(text_model: Path) -> None:
@@ -66,19 +65,13 @@ def test_what_is_wrong_is_said(vector_model: Path, text_model: Path, tmp_path: P
         ([text_model, data, "--row", 1], "expected text, as in"),
     ):
         result = run("explain", *words, status=1)
-        assert part in " ".join(result.stderr.split())
+        assert part in result.stderr
 
 
 @pytest.fixture
 def classes(tmp_path: Path) -> Path:
-    data = tmp_path / "classes.jsonl"
-    data.write_text(
-        "".join(
-            json.dumps({"text": f"word{i % 5} of all", "labels": [f"class {i % 5}"]}) + "\n"
-            for i in range(100)
-        )
-    )
-    return data
+    rows = [{"text": f"word{i} of all", "labels": [f"class {i}"]} for i in range(5)]
+    return write_jsonl(tmp_path / "classes.jsonl", rows * 20)
 
 
 def test_the_route_through_a_decision_tree(classes: Path, tmp_path: Path) -> None:
@@ -98,4 +91,4 @@ def test_the_leaves_of_a_forest(classes: Path, tmp_path: Path) -> None:
     [one] = as_json("explain", model, "--text", "word3", "--label", "class 3")["labels"]
     assert len(one["leaves"]) > 0
     result = run("predict", model, classes, "--beam", 2, status=1)
-    assert "LdSMClassifier does not search its trees" in " ".join(result.stderr.split())
+    assert "LdSMClassifier does not search its trees" in result.stderr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cli.conftest import as_json, run, write_jsonl
+from cli.conftest import as_json, run, text_examples, write_jsonl
 
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
 
@@ -62,8 +61,7 @@ def files(texts: Path, tmp_path: Path) -> dict[str, Path]:
     run("train", texts, "-o", paths["model"], "--vocabulary", tmp_path / "names.tsv")
     run("tune", paths["model"], texts, "-o", paths["tuned"])
     run("compact", paths["model"], "-o", paths["small"])
-    rows = [json.loads(line) for line in texts.read_text().splitlines()]
-    one = [row | {"labels": row["labels"][:1]} for row in rows]
+    one = [row | {"labels": row["labels"][:1]} for row in text_examples(400)]
     classes = write_jsonl(tmp_path / "classes.jsonl", one)
     run("train", classes, "-o", paths["lom"], "--algorithm", "lomtree")
     return paths

@@ -139,7 +139,7 @@ def test_what_is_no_file_may_be_a_text(text_model: Path) -> None:
 def test_a_second_file_has_a_command_of_its_own(text_model: Path, texts: Path) -> None:
     for words in (["predict", text_model], ["train", "-o", text_model]):
         for more in ([texts], [texts, texts]):
-            told = " ".join(run(*words, texts, *more, status=2).stderr.split())
+            told = run(*words, texts, *more, status=2).stderr
             assert "labelgrove convert joins several files into one DATA (see" in told
     assert "joins" not in run(*words, texts, "no file", status=2).stderr
     assert "joins" not in run("info", text_model, texts, status=2).stderr

@@ -48,7 +48,7 @@ def test_a_language_of_the_stored_names_may_be_chosen(
     assert "has no names in 'sv'; expected one of 'en', 'fi'" in failed.stderr
     run("train", texts, "-o", tmp_path / "bare.lg")
     failed = run("predict", tmp_path / "bare.lg", *text, "--language", "fi", status=1)
-    assert "holds no vocabulary; expected --vocabulary as well" in " ".join(failed.stderr.split())
+    assert "holds no vocabulary; expected --vocabulary as well" in failed.stderr
 
 
 def test_a_label_is_explained_by_its_name(named: Path) -> None:
@@ -87,7 +87,7 @@ def test_names_are_learnt_where_that_is_asked_for(named: Path, texts: Path) -> N
     failed = run(*words, "--learn-names", "maybe", status=2)
     assert "--learn-names maybe: expected one of met, all (see" in failed.stderr
     failed = run(*words, "--learn-names", "met", status=1)
-    assert "--learn-names met: expected a --vocabulary" in " ".join(failed.stderr.split())
+    assert "--learn-names met: expected a --vocabulary" in failed.stderr
     failed = run(*words, "--language", "fi", status=1)
     assert "--language fi: expected --vocabulary as well" in failed.stderr
 
@@ -135,9 +135,7 @@ def test_names_in_the_files_of_a_folder_become_ids(tmp_path: Path) -> None:
     assert labelgrove.load(model).classes_.tolist() == ["no subject", "p17", "p5"]
     in_pieces = (*batch, tmp_path / "twice", "--memory", "500MB")
     refused = run(*in_pieces, "--vocabulary", subjects, status=1)
-    assert "gives the label 'p17' by its name, 'fishes'; expected ids with --memory" in " ".join(
-        refused.stderr.split()
-    )
+    assert "gives the label 'p17' by its name, 'fishes'; expected ids with" in refused.stderr
     run(*in_pieces)
     assert labelgrove.load(model).classes_.tolist() == ["fishes", "no subject", "verkot"]
 
