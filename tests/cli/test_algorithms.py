@@ -66,11 +66,8 @@ def test_vectors_to_begin_with_come_from_a_file(tmp_path: Path) -> None:
     settings = ("dimension=2", f"vectors={words}", "text.idf=false")
     given = [word for setting in settings for word in ("--set", setting)]
     run("train", "--algorithm", "embedding", *given, data, "-o", model)
-    assert labelgrove.load(model).predict(["kitten", "puppy"]).toarray().tolist() == [
-        [0, 1],
-        [1, 0],
-    ]
-    refused = run(
-        "train", "--algorithm", "embedding", "--set", f"vectors={data}", data, "-o", model, status=1
-    )
+    found = labelgrove.load(model).predict(["kitten", "puppy"])
+    assert found.toarray().tolist() == [[0, 1], [1, 0]]
+    given = ("--algorithm", "embedding", "--set", f"vectors={data}")
+    refused = run("train", *given, data, "-o", model, status=1)
     assert f"{data}:1: expected a word in UTF-8" in refused.stderr

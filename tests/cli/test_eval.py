@@ -62,13 +62,8 @@ def test_other_numbers_of_places(texts: Path, text_model: Path) -> None:
 def test_a_table_for_people(texts: Path, text_model: Path) -> None:
     shown = run("eval", text_model, texts).stdout
     assert "@1" in shown
-    assert [line.split()[0] for line in shown.splitlines()[2:7]] == [
-        "P",
-        "R",
-        "nDCG",
-        "PSP",
-        "PSnDCG",
-    ]
+    names = [line.split()[0] for line in shown.splitlines()[2:7]]
+    assert names == ["P", "R", "nDCG", "PSP", "PSnDCG"]
     assert "unknown labels" not in shown
 
 

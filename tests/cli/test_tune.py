@@ -185,17 +185,7 @@ def test_tuned_while_it_learns(vectors: Path, tmp_path: Path) -> None:
     run(*train, "-o", path)
     found = as_json("info", path)["thresholds"]
     assert found["method"] == "ofo while learning"
-    run(
-        "train",
-        vectors,
-        "-o",
-        small,
-        "--for-prediction",
-        "--set",
-        "thresholds=ofo",
-        "--set",
-        "ofo_a=2",
-    )
+    run(*train, "-o", small, "--for-prediction")
     words = (vectors, "--thresholds")
     assert run("predict", path, *words).stdout == run("predict", small, *words).stdout
     assert as_json("info", small)["thresholds"]["method"] == "ofo"
@@ -204,28 +194,17 @@ def test_tuned_while_it_learns(vectors: Path, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_is_said(vectors: Path, vector_model: Path, tmp_path: Path) -> None:
-    def refused(*words: Any) -> str:
-        result = run(*words, status=1)
-        return str(result.stderr)
-
-    for command in ("predict", "eval"):
-        assert "this model has no thresholds; set them with `labelgrove tune`" in refused(
-            command, vector_model, vectors, "--thresholds"
-        )
-    out = ("-o", tmp_path / "no.lg")
-    assert "--thresholds, not both" in refused(
-        "predict", vector_model, vectors, "--thresholds", "--threshold", "0.5"
-    )
-    assert "--method best: expected one of auto, ofo, fta, sto" in refused(
-        "tune", vector_model, vectors, "--method", "best", *out
-    )
-    assert "expected method='auto', 'fta' or 'sto'" in refused(
-        "tune", vector_model, vectors, "--method", "ofo", "--average", "micro", *out
-    )
-    assert "require method='auto'; found method='fta'" in refused(
-        "tune", vector_model, vectors, "--method", "fta", "--labels", "2", *out
-    )
-    empty = tmp_path / "empty.jsonl"
+    none = "this model has no thresholds; set them with `labelgrove tune`"
+    for words, message in (
+        (("predict", "--thresholds"), none),
+        (("eval", "--thresholds"), none),
+        (("predict", "--thresholds", "--threshold", "0.5"), "--thresholds, not both"),
+        (("tune", "--method", "best"), "--method best: expected one of auto, ofo, fta, sto"),
+        (("tune", "--method", "ofo", "--average", "micro"), "expected method='auto', 'fta' or"),
+        (("tune", "--method", "fta", "--labels", "2"), "require method='auto'; found method='fta'"),
+    ):
+        assert message in run(*words, vector_model, vectors, status=1).stderr
+    empty, model = tmp_path / "empty.jsonl", tmp_path / "no.lg"
     empty.write_text("")
-    assert "the file is empty" in refused("tune", vector_model, empty, *out)
-    assert not (tmp_path / "no.lg").exists()
+    failed = run("tune", vector_model, empty, "-o", model, status=1)
+    assert "the file is empty" in failed.stderr and not model.exists()
