@@ -19,8 +19,6 @@ from labelgrove.vocabulary._read import in_languages
 
 _WORDS = {"true": True, "false": False, "none": None, "null": None}
 
-_FORMATS = ", ".join(FORMATS)
-
 ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="A model file.")]
 OptionalModelArgument = Annotated[
     str | None, typer.Argument(metavar="[MODEL]", help="A model file.", show_default=False)
@@ -32,43 +30,6 @@ DataArgument = Annotated[
         metavar="DATA",
         help="Examples, in any format that --format lists, plain or compressed (.gz, .bz2, .xz, "
         ".zst); - reads standard input.",
-    ),
-]
-
-FormatOption = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        metavar="NAME",
-        help=f"Format of DATA: {_FORMATS}. Default: detected from its name or content.",
-    ),
-]
-
-_TextColumnOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--text-column",
-        metavar="NAME,…",
-        help="Table columns or JSON keys that hold text; several are joined. Repeatable. Default: "
-        "title and text.",
-    ),
-]
-
-_LabelColumnOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--label-column",
-        metavar="NAME,…",
-        help="Table columns or JSON keys that hold labels. Repeatable. Default: labels, or label.",
-    ),
-]
-
-_LabelSeparatorOption = Annotated[
-    str | None,
-    typer.Option(
-        "--label-separator",
-        metavar="S",
-        help="Separator between the labels in a string. Default: ; in CSV and TSV, none elsewhere.",
     ),
 ]
 
@@ -86,10 +47,42 @@ AS_FOUND = Reading()
 
 
 def _reading(
-    format: FormatOption = None,
-    text_column: _TextColumnOption = None,
-    label_column: _LabelColumnOption = None,
-    label_separator: _LabelSeparatorOption = None,
+    format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            help=f"Format of DATA: {', '.join(FORMATS)}. Default: detected from its name or "
+            "content.",
+        ),
+    ] = None,
+    text_column: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--text-column",
+            metavar="NAME,…",
+            help="Table columns or JSON keys that hold text; several are joined. Repeatable. "
+            "Default: title and text.",
+        ),
+    ] = None,
+    label_column: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--label-column",
+            metavar="NAME,…",
+            help="Table columns or JSON keys that hold labels. Repeatable. Default: labels, or "
+            "label.",
+        ),
+    ] = None,
+    label_separator: Annotated[
+        str | None,
+        typer.Option(
+            "--label-separator",
+            metavar="S",
+            help="Separator between the labels in a string. Default: ; in CSV and TSV, none "
+            "elsewhere.",
+        ),
+    ] = None,
 ) -> Reading:
     columns = Columns(_names(text_column), _names(label_column), label_separator)
     return Reading(format, columns)
@@ -120,17 +113,6 @@ _LanguageOption = Annotated[
 ]
 
 
-def _naming(
-    vocabulary: _VocabularyOption = None, language: _LanguageOption = None
-) -> Vocabulary | None:
-    languages = _names(language)
-    if vocabulary is None:
-        if languages:
-            raise ParameterError(f"--language {','.join(languages)}: expected --vocabulary as well")
-        return None
-    return read_vocabulary(vocabulary, languages)
-
-
 @dataclass(frozen=True)
 class Naming:
     """How labels are named where they are shown."""
@@ -157,6 +139,16 @@ AS_STORED = Naming()
 def _showing(vocabulary: _VocabularyOption = None, language: _LanguageOption = None) -> Naming:
     languages = _names(language)
     return Naming(None if vocabulary is None else read_vocabulary(vocabulary, languages), languages)
+
+
+def _naming(
+    vocabulary: _VocabularyOption = None, language: _LanguageOption = None
+) -> Vocabulary | None:
+    naming = _showing(vocabulary, language)
+    if naming.languages and naming.vocabulary is None:
+        given = ",".join(naming.languages)
+        raise ParameterError(f"--language {given}: expected --vocabulary as well")
+    return naming.vocabulary
 
 
 _GATHERED: dict[str, Callable[..., Any]] = {
