@@ -259,12 +259,10 @@ def read_examples(
 
     Raises
     ------
-    OSError
-        If the file cannot be opened.
+    OSError, ParameterError, MissingDependencyError
+        As from `open_examples`.
     FileFormatError
-        At the first malformed row, or if there are no examples.
-    ParameterError
-        If `format` is unknown, or `path` is not a path.
+        Likewise, and at the first malformed row.
 
     Examples
     --------

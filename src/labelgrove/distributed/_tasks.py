@@ -38,36 +38,16 @@ RUN = 1 << 22
 
 @dataclass(frozen=True)
 class Job:
-    """Parameters common to all tasks of a run.
+    """Parameters common to all tasks of a run."""
 
-    Attributes
-    ----------
-    data : str
-        The folder of the data set.
-    header : Header
-        Header of the data set, which identifies its version.
-    work : str
-        The folder of results.
-    options : dict
-        Options of the engine.
-    width : int
-        Number of features.
-    text : dict, optional
-        Header of the front end, if the examples are texts.
-    n_labels : int
-        Number of labels; ids are below this.
-    memory : int
-        Memory limit of a task, in bytes.
-    """
-
-    data: str
-    header: Header
-    work: str
-    options: dict[str, Any]
-    width: int
-    text: dict[str, Any] | None
-    n_labels: int
-    memory: int
+    data: str  # folder of the data set
+    header: Header  # of the data set: identifies its version
+    work: str  # folder of the results
+    options: dict[str, Any]  # of the engine
+    width: int  # number of features
+    text: dict[str, Any] | None  # header of the front end, if the examples are texts
+    n_labels: int  # ids are below this
+    memory: int  # limit of a task, in bytes
 
     def __truediv__(self, name: str) -> Path:
         return Path(self.work, name)

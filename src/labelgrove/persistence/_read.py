@@ -216,7 +216,7 @@ def read_model(
     ...     path = Path(folder) / "model.lg"
     ...     write_model(path, {"algorithm": "demo", "alpha": 0.5}, {"ids": np.arange(3)})
     ...     stored = read_model(path)
-    >>> stored.header["alpha"], stored.arrays["ids"]
+    >>> stored.header["alpha"], stored.take("ids", np.int64)
     (0.5, array([0, 1, 2]))
     """
     place = Path(path)

@@ -61,16 +61,7 @@ def write_model(
 
     Examples
     --------
-    >>> import tempfile
-    >>> import numpy as np
-    >>> from pathlib import Path
-    >>> from labelgrove.persistence import read_model, write_model
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "model.lg"
-    ...     write_model(path, {"algorithm": "demo"}, {"weights": np.zeros(3, np.float32)})
-    ...     stored = read_model(path)
-    ...     stored.take("weights", np.float32)
-    array([0., 0., 0.], dtype=float32)
+    See `read_model`.
     """
     name = os.fspath(path)
     try:

@@ -281,7 +281,6 @@ class TextFeatures(  # type: ignore[call-arg]
         ndarray of object (str), shape (n_features,)
             ``"textfeatures0"``, ``"textfeatures1"``…
         """
-        self._options()
         names: npt.NDArray[Any] = super().get_feature_names_out(input_features)
         return names
 
