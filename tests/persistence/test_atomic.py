@@ -16,7 +16,7 @@ import pytest
 from labelgrove import ModelFileError
 from labelgrove._unfinished import replacing
 from labelgrove.persistence import StoredModel, _write, read_model, write_model
-from persistence.small_model import HEADER, small_arrays
+from persistence.conftest import HEADER, small_arrays
 
 posix = pytest.mark.skipif(os.name == "nt", reason="Windows has no such files")
 

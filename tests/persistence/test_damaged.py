@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from labelgrove import ModelFileError
 from labelgrove.persistence import FORMAT_VERSION, read_model, write_model
-from persistence.small_model import HEADER, small_arrays
+from persistence.conftest import HEADER, small_arrays
 
 
 def refused(path: Path) -> bool:

@@ -6,7 +6,6 @@ import json
 import os
 import tracemalloc
 import zlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,7 @@ import pytest
 
 from labelgrove import ModelFileError
 from labelgrove.persistence import read_model
-
-RawWriter = Callable[..., Path]
+from persistence.conftest import RawWriter
 
 OUR_HEADER = {"algorithm": "x", "format": 1, "library": "0.1.0"}
 

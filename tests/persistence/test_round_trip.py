@@ -16,7 +16,7 @@ from safetensors import safe_open
 
 from labelgrove import ModelFileError, __version__
 from labelgrove.persistence import FORMAT_VERSION, read_model, write_model
-from persistence.small_model import HEADER, small_arrays
+from persistence.conftest import HEADER, small_arrays
 
 FILES = Path(__file__).parent / "files"
 DTYPES = [np.uint8, np.uint16, np.int32, np.uint32, np.int64, np.uint64, np.float32, np.float64]
