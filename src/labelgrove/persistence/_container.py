@@ -16,8 +16,8 @@ from typing import Any, Final
 import numpy as np
 
 from labelgrove._errors import ModelFileError, brief
+from labelgrove._strict_json import strict_json
 from labelgrove.persistence._entry import CODES, DTYPES, Entry, Storable, StreamedArray, checksum
-from labelgrove.persistence._json import dump_json, load_json
 
 FORMAT_VERSION: Final = 2
 """The format version that this library writes, and the newest that it reads."""
@@ -209,3 +209,38 @@ def _decode_checksums(text: Any, header: bytes, entries: list[Entry]) -> dict[st
     if sums.get("header") != checksum(header):
         raise ModelFileError("the header does not match its checksum: the file is damaged")
     return arrays
+
+
+# --- JSON, without lone surrogates ---------------------------------------------------------------
+
+
+def dump_json(value: Mapping[str, Any]) -> str:
+    """Return a mapping as JSON, with sorted keys and no blanks, so that equal input is equal text.
+
+    Raises ModelFileError at NaN, infinity, a NumPy scalar or a lone surrogate.
+    """
+    try:
+        text = json.dumps(
+            value, allow_nan=False, ensure_ascii=False, separators=(",", ":"), sort_keys=True
+        )
+        text.encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ModelFileError(f"the header cannot be written as JSON: {error}") from error
+    return text
+
+
+def load_json(text: bytes, what: str) -> dict[str, Any]:
+    """Parse an untrusted JSON object in UTF-8, of a length that the caller has bounded.
+
+    Raises ModelFileError, whose message begins with ``what``, if the text is not a JSON object, is
+    nested too deeply, repeats a key, or holds NaN, infinity or a lone surrogate.
+    """
+    try:
+        value = strict_json(text.decode())
+        # Escapes can spell a lone surrogate, which cannot be printed or saved again.
+        json.dumps(value, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"{what} cannot be read as JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise ModelFileError(f"{what} must be a JSON object, not {brief(value)}")
+    return value

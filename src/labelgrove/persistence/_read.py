@@ -18,7 +18,6 @@ from labelgrove._errors import ModelFileError, brief
 from labelgrove._names import on_one_line
 from labelgrove.persistence._container import MAX_HEADER_BYTES, decode_header
 from labelgrove.persistence._entry import AnyArray, Entry, array_checksum, pieces
-from labelgrove.persistence._json import naming
 
 _LONGEST = 500
 
@@ -34,6 +33,15 @@ def fault(error: Exception) -> str:
     if not isinstance(error, ValueError):
         told = f"a value or size is wrong ({told})"
     return on_one_line(told, _LONGEST)
+
+
+@contextmanager
+def naming(path: str) -> Iterator[None]:
+    """Prefix errors about a file's content with its name."""
+    try:
+        yield
+    except ModelFileError as error:
+        raise ModelFileError(f"{path}: {error}") from error
 
 
 class StoredArrays(Mapping[str, AnyArray]):

@@ -18,8 +18,7 @@ from labelgrove.persistence._container import (
     lay_out,
 )
 from labelgrove.persistence._entry import Entry, Storable, array_checksum, checksum, pieces
-from labelgrove.persistence._json import naming
-from labelgrove.persistence._read import FAULTS, StoredModel, fault, read_model
+from labelgrove.persistence._read import FAULTS, StoredModel, fault, naming, read_model
 
 
 def write_model(
