@@ -349,8 +349,6 @@ def settable(owner: Callable[..., Any]) -> list[str]:
 def value_of(text: str) -> Any:
     """Parse a value: a number, true, false, none, a comma-separated list, or a word.
 
-    Examples
-    --------
     >>> value_of("0.5"), value_of("1e6"), value_of("1,2"), value_of("true"), value_of("kmeans")
     (0.5, 1000000, (1, 2), True, 'kmeans')
     """

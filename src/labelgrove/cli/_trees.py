@@ -272,8 +272,6 @@ def outline(tree: LabelTree, *, levels: int, width: int, samples: int) -> Iterat
     Show ``levels`` below the root and the first ``width`` children of each node. A node whose
     children are not shown lists ``samples`` of its labels.
 
-    Examples
-    --------
     >>> tree = LabelTree([-1, 0, 0, 1, 1], ["fish", "cat", "dog"])
     >>> print(*outline(tree, levels=2, width=9, samples=9), sep="\n")
     3 labels, 2 children

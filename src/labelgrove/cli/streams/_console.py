@@ -33,8 +33,6 @@ def visible(text: str) -> str:
 
     Labels, feature names and file names may come from untrusted sources.
 
-    Examples
-    --------
     >>> visible("\x1b[31mred\x9b")
     '␛[31mred�'
     """

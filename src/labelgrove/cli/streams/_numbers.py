@@ -12,8 +12,6 @@ _SIZES = ("bytes", "kB", "MB", "GB", "TB", "PB")
 def counted(number: int, noun: str) -> str:
     """Format a count with its noun, whose plural ends in s.
 
-    Examples
-    --------
     >>> counted(1, "label"), counted(2500, "label")
     ('1 label', '2,500 labels')
     """
@@ -23,8 +21,6 @@ def counted(number: int, noun: str) -> str:
 def short_count(number: float) -> str:
     """Format a number from 0 up to 10**15 in at most five characters.
 
-    Examples
-    --------
     >>> short_count(987), short_count(12404), short_count(999_999), short_count(4_200_000)
     ('987', '12.4k', '1.00M', '4.20M')
     """
@@ -34,8 +30,6 @@ def short_count(number: float) -> str:
 def duration(seconds: float) -> str:
     """Format a duration in a suitable unit.
 
-    Examples
-    --------
     >>> duration(0.0123), duration(3.21), duration(75), duration(3 * 3600 + 65)
     ('12 ms', '3.2 s', '1 min 15 s', '3 h 01 min')
     """
@@ -53,8 +47,6 @@ def duration(seconds: float) -> str:
 def size(number_of_bytes: int) -> str:
     """Format a number of bytes in decimal units, as file managers do.
 
-    Examples
-    --------
     >>> size(512), size(31_400), size(31_415_926)
     ('512 bytes', '31.4 kB', '31.4 MB')
     """
@@ -80,8 +72,6 @@ def sized(path: str) -> str:
 def percent(fraction: float) -> str:
     """Format a fraction as a percentage with one decimal, NaN as a dash.
 
-    Examples
-    --------
     >>> percent(0.6361), percent(float("nan"))
     ('63.6%', '–')
     """
