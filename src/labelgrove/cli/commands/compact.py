@@ -23,7 +23,7 @@ from labelgrove.cli._models import (
     targets_of,
 )
 from labelgrove.cli.streams import _numbers
-from labelgrove.cli.streams._console import say_warning, show_pairs, write_json
+from labelgrove.cli.streams._console import say_warning, show_result
 from labelgrove.models import CompactionReport
 from labelgrove.models._label_tree import LabelTreeClassifier
 from labelgrove.models.engine._records import PLACES
@@ -92,10 +92,8 @@ def compact(
             f"{output}: the copy is not smaller: saved for prediction, {model_file} itself takes "
             f"{report.bytes_before:,} bytes instead of {report.bytes_after:,}"
         )
-    if json:
-        write_json({"model": output, **asdict(report)})
-    else:
-        show_pairs(_for_people(report, output))
+    result = {"model": output, **asdict(report)}
+    show_result(result, _for_people(report, output), as_json=json)
 
 
 def _examples(

@@ -10,7 +10,7 @@ import typer
 from labelgrove._errors import ParameterError
 from labelgrove.cli import _options
 from labelgrove.cli.streams import _numbers
-from labelgrove.cli.streams._console import show_pairs, write_json
+from labelgrove.cli.streams._console import show_result
 from labelgrove.cli.streams._progress import ShareLine, shown
 from labelgrove.data import convert as convert_files
 
@@ -55,13 +55,10 @@ def convert(
         )
     size = sum(path.stat().st_size for path in Path(output).iterdir())
     width = None if dataset.X is None else dataset.X.shape[1]
-    if json:
-        write_json({"dataset": output, "examples": len(dataset), "features": width, "bytes": size})
-        return
+    result = {"dataset": output, "examples": len(dataset), "features": width, "bytes": size}
     held = "text" if width is None else f"{width:,} features"
-    show_pairs(
-        [
-            ("examples", f"{len(dataset):,}, {held}"),
-            ("data set", f"{output} ({_numbers.size(size)})"),
-        ]
-    )
+    pairs = [
+        ("examples", f"{len(dataset):,}, {held}"),
+        ("data set", f"{output} ({_numbers.size(size)})"),
+    ]
+    show_result(result, pairs, as_json=json)

@@ -16,7 +16,7 @@ from labelgrove.cli._models import Model, algorithm_of, estimator_of, load_model
 from labelgrove.cli._options import JsonOption, OptionalModelArgument
 from labelgrove.cli._search import distribution, in_words
 from labelgrove.cli.streams import _numbers
-from labelgrove.cli.streams._console import show_pairs, write_json
+from labelgrove.cli.streams._console import show_result
 from labelgrove.data import Columns
 from labelgrove.models import FastXMLClassifier, LdSMClassifier, LOMTreeClassifier, TextClassifier
 from labelgrove.models._label_tree import LabelTreeClassifier
@@ -35,11 +35,8 @@ def info(model_file: OptionalModelArgument = None, json: JsonOption = False) -> 
     else:
         model = load_model(model_file)
         facts = describe(model, model_file)
-        pairs = [] if json else _for_people(facts, model.vocabulary_)
-    if json:
-        write_json(facts)
-    else:
-        show_pairs(pairs)
+        pairs = _for_people(facts, model.vocabulary_)
+    show_result(facts, pairs, as_json=json)
 
 
 def describe(model: Model, path: str) -> dict[str, Any]:

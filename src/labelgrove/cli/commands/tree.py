@@ -30,9 +30,8 @@ from labelgrove.cli.streams._console import (
     STANDARD_OUTPUT,
     named,
     output_console,
-    show_pairs,
+    show_result,
     visible,
-    write_json,
 )
 from labelgrove.cli.streams._output import Output
 from labelgrove.cli.streams._progress import ProgressLine, shown
@@ -132,10 +131,9 @@ def build(
     with Output(output) as file:
         file.write(tree_as_bytes(tree, output))
     facts = {"tree": output, "seconds": round(seconds, 3), **figures(tree)}
-    if json:
-        write_json(facts)
-    elif output != "-":
-        show_pairs([("tree", output), *as_pairs(facts), ("time", _numbers.duration(seconds))])
+    if output != "-":
+        pairs = [("tree", output), *as_pairs(facts), ("time", _numbers.duration(seconds))]
+        show_result(facts, pairs, as_json=json)
 
 
 @tree_app.command(cls=Command)
@@ -213,7 +211,4 @@ def stats(
     found = read_tree(tree)
     searches = None if data is None else Given(data, reading=reading, limit=limit)
     facts = {"tree": tree, **figures(found, searches)}
-    if json:
-        write_json(facts)
-    else:
-        show_pairs([("tree", tree), *as_pairs(facts)])
+    show_result(facts, [("tree", tree), *as_pairs(facts)], as_json=json)

@@ -23,7 +23,7 @@ from labelgrove.cli._models import (
 )
 from labelgrove.cli._search import distribution, excluded_labels, in_words
 from labelgrove.cli.streams import _numbers
-from labelgrove.cli.streams._console import say_warning, show_pairs, write_json
+from labelgrove.cli.streams._console import say_warning, show_result
 from labelgrove.cli.streams._progress import ProgressLine, shown
 from labelgrove.cli.streams._source import Source
 from labelgrove.evaluation._observed import excluded_cells
@@ -91,10 +91,8 @@ def tune(
         with shown(ProgressLine(f"writing {target}")):
             model.save(target)
     _warn(result)
-    if json:
-        write_json(result)
-    else:
-        show_pairs(_for_people(result, _goal(average, labels, recall)))
+    pairs = _for_people(result, _goal(average, labels, recall))
+    show_result(result, pairs, as_json=json)
 
 
 def tune_on(

@@ -124,6 +124,16 @@ def encode(result: Mapping[str, Any]) -> bytes:
     return text.encode("utf-8", errors="backslashreplace") + b"\n"
 
 
+def show_result(
+    result: Mapping[str, Any], pairs: Sequence[tuple[str, str]], *, as_json: bool
+) -> None:
+    """Write a result as JSON for programs, or show these pairs to people."""
+    if as_json:
+        write_json(result)
+    else:
+        show_pairs(pairs)
+
+
 def show_pairs(pairs: Sequence[tuple[str, str]]) -> None:
     """Show names and values in two columns on standard output."""
     table = Table.grid(padding=(0, 2))
