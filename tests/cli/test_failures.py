@@ -108,8 +108,3 @@ def test_a_wrong_command_line_is_one_sentence_too(words: list[str], message: str
     assert "--help'" in result.stderr
     assert result.stderr.count("\n") == 1
     assert result.stdout == ""
-
-
-def test_success_has_status_zero() -> None:
-    result = runner.invoke(application(lambda: None), ["run"])
-    assert (result.exit_code, result.stderr) == (0, "")

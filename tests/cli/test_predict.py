@@ -45,16 +45,6 @@ def test_a_threshold_with_k_gives_k_at_most(vectors: Path, vector_model: Path) -
     assert [row["labels"][:2] for row in every] == [row["labels"] for row in few]
 
 
-def test_more_places_than_labels(vectors: Path, vector_model: Path) -> None:
-    found = as_json_lines("predict", vector_model, vectors, "-k", "50", "--limit", "3")
-    assert [len(row["labels"]) for row in found] == [20, 20, 20]
-
-
-def test_a_wide_beam_finds_the_best(vectors: Path, vector_model: Path) -> None:
-    exact = run("predict", vector_model, vectors).stdout
-    assert run("predict", vector_model, vectors, "--beam", "1000").stdout == exact
-
-
 def test_any_number_of_threads_predicts_the_same(texts: Path, text_model: Path) -> None:
     one = run("predict", text_model, texts, "--jobs", "1").stdout
     assert run("predict", text_model, texts, "--jobs", "3").stdout == one

@@ -215,13 +215,6 @@ def test_progress_on_a_terminal(start: Start, texts: Path, tmp_path: Path) -> No
     assert "\x1b[?25h" in shown
 
 
-def test_the_progress_line_fits_its_terminal(start: Start, texts: Path, tmp_path: Path) -> None:
-    words = ("train", texts, "-o", tmp_path / "m.lg", "--passes", "2")
-    shown, _ = on_terminal(start, 30, *words)
-    assert longest_line(shown) <= 30
-    assert "400" in shown
-
-
 def test_no_colour_where_none_is_wanted(start: Start, texts: Path, tmp_path: Path) -> None:
     words = ("train", texts, "-o", tmp_path / "m.lg", "--passes", "2")
     shown, _ = on_terminal(start, 100, *words, NO_COLOR="1")

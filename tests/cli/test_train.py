@@ -79,20 +79,6 @@ def test_a_limit_comes_before_shuffling(texts: Path, tmp_path: Path) -> None:
     assert set(labelgrove.load(tmp_path / "m.lg").classes_) == first
 
 
-def test_numbered_features_and_labels(vectors: Path, tmp_path: Path) -> None:
-    found = as_json("train", vectors, "-o", tmp_path / "m.lg")
-    assert (found["examples"], found["labels"]) == (300, 20)
-    model = labelgrove.load(tmp_path / "m.lg")
-    assert model.classes_.dtype.kind == "i"
-    assert isinstance(model, labelgrove.OnlinePLTClassifier)
-
-
-def test_shuffling_numbered_features_without_a_header(tmp_path: Path) -> None:
-    (tmp_path / "d.txt").write_text("".join(f"{i % 3} {i}:1 {i + 1}:2\n" for i in range(60)))
-    run("train", tmp_path / "d.txt", "-o", tmp_path / "m.lg", "--shuffle", "--format", "xmlc")
-    assert labelgrove.load(tmp_path / "m.lg").examples_seen_ == 60
-
-
 def test_text_parameters_are_stored_with_the_model(texts: Path, tmp_path: Path) -> None:
     run(
         *("train", texts, "-o", tmp_path / "m.lg"),
@@ -228,16 +214,6 @@ def test_examples_without_any_label_teach_nothing(tmp_path: Path) -> None:
         assert not (tmp_path / "m.lg").exists()
     failed = run("train", data, "-o", tmp_path / "m.lg", status=1)
     assert "3 examples read, but none has a label; no model was written" in failed.stderr
-
-
-def test_columns_of_a_table(tmp_path: Path) -> None:
-    table = tmp_path / "books.csv"
-    table.write_text("name,about,subject\nHerring,the sea,fish|food\nOak,a tree,plants\n")
-    columns = ("--text-column", "name,about", "--label-column", "subject")
-    run("train", table, "-o", tmp_path / "m.lg", *columns, "--label-separator", "|")
-    assert sorted(labelgrove.load(tmp_path / "m.lg").classes_) == ["fish", "food", "plants"]
-    failed = run("train", table, "-o", tmp_path / "n.lg", status=1)
-    assert "there is no 'text'" in failed.stderr
 
 
 def test_an_option_that_lists_names_may_be_repeated(tmp_path: Path) -> None:
