@@ -74,34 +74,15 @@ def write_model(
 
 
 def model_bytes(header: Mapping[str, Any], arrays: Mapping[str, Storable]) -> int:
-    """Return the size of the file that `write_model` would write, without writing it.
-
-    Parameters
-    ----------
-    header, arrays
-        As for `write_model`.
-
-    Returns
-    -------
-    int
-        Size in bytes.
-    """
+    """Return the size in bytes of the file that `write_model` would write of these arguments."""
     begin = _head_bytes(_full(header), lay_out(arrays))
     return begin + sum(array.nbytes for array in arrays.values())
 
 
 def model_fingerprint(header: Mapping[str, Any], arrays: Mapping[str, Storable]) -> str:
-    """Return the SHA-256 of the file that `write_model` would write, without writing it.
+    """Return the SHA-256 of the file that `write_model` would write of these arguments.
 
-    Parameters
-    ----------
-    header, arrays
-        As for `write_model`.
-
-    Returns
-    -------
-    str
-        64 hexadecimal digits, as printed by ``sha256sum`` for the file.
+    It has 64 hexadecimal digits, as printed by ``sha256sum``.
     """
     full, entries = _full(header), lay_out(arrays)
     sums = {entry.name: array_checksum(entry, pieces(arrays[entry.name])) for entry in entries}

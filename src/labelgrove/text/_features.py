@@ -272,10 +272,6 @@ class TextFeatures(  # type: ignore[call-arg]
     def get_feature_names_out(self, input_features: object = None) -> npt.NDArray[Any]:
         """Name the columns by number, since a hash does not know its words; see `sources`.
 
-        Parameters
-        ----------
-        input_features : ignored
-
         Returns
         -------
         ndarray of object (str), shape (n_features,)

@@ -137,10 +137,6 @@ class HashedText(  # type: ignore[call-arg]
     def get_feature_names_out(self, input_features: object = None) -> npt.NDArray[Any]:
         """Name the columns by number, since a hash does not know its words; see `words`.
 
-        Parameters
-        ----------
-        input_features : ignored
-
         Returns
         -------
         ndarray of object (str), shape (n_features,)

@@ -155,16 +155,7 @@ class Vocabulary:
         return None
 
     def called(self, label: Any) -> str:
-        """Return the name of a label followed by the label itself, for display.
-
-        Parameters
-        ----------
-        label : str or int
-
-        Returns
-        -------
-        str
-        """
+        """Return the `name` of a label followed by the label itself, for display."""
         name = self.name(label)
         return str(label) if name is None or name == str(label) else f"{name} ({label})"
 
