@@ -293,10 +293,10 @@ def test_another_command_begins_anew(tmp_path: Path) -> None:
     words = ("train", rows, "-o", model)
     for changed in [("--set", "alpha=0.5"), ("--seed", 1)]:
         assert killed_before(40, (*words, *OFTEN))
-        assert "goes on" not in run(*words, *changed).stderr
+        assert "resuming after" not in run(*words, *changed).stderr
     assert killed_before(40, (*words, *OFTEN))
     write_xmlc(rows, 60, seed=1)
-    assert "goes on" not in run(*words).stderr
+    assert "resuming after" not in run(*words).stderr
     assert killed_before(40, (*words, *OFTEN))
     assert "resuming after" in run(*words, "--jobs", 2, "--json").stderr
 
