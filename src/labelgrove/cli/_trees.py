@@ -39,6 +39,7 @@ from labelgrove.trees import (
     search_cost,
     skos_tree,
 )
+from labelgrove.trees._structure import sums_below
 from labelgrove.vocabulary import Vocabulary
 
 _MOST_ARITIES = 8
@@ -296,11 +297,9 @@ class _Outline:
     def __init__(self, tree: LabelTree, levels: int, width: int, samples: int) -> None:
         self._tree, self._levels, self._width, self._samples = tree, levels, width, samples
         self._labels = tree.labels
-        self._below = np.zeros(tree.n_nodes, np.int64)
-        self._below[tree.leaves] = 1
-        parents = tree.parents
-        for node in np.argsort(-tree.depths, kind="stable")[:-1].tolist():
-            self._below[parents[node]] += self._below[node]
+        is_leaf = np.zeros(tree.n_nodes, np.int64)
+        is_leaf[tree.leaves] = 1
+        self._below = sums_below(tree.parents, is_leaf)
 
     def lines(self, node: int, indent: str, depth: int) -> Iterator[str]:
         children = self._tree.children(node)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelgrove.distributed._tasks import Job, Source, store, stored
-from labelgrove.trees._structure import depths_of
+from labelgrove.trees._structure import sums_below
 
 _SHARES, _LEAST = 64, 1 << 24
 """Maximum work of a unit of several nodes: 1/_SHARES of the tree's work, but at least _LEAST."""
@@ -29,7 +29,7 @@ def plan_units(job: Job, number: int, threads: int) -> None:
     rows, cells = _sizes(job, up, labels)
     children = np.bincount(up[1:], minlength=len(up))
     inner = children > 0
-    below = _summed_up(np.where(inner, cells * children, 0), up)
+    below = sums_below(up, np.where(inner, cells * children, 0))
     needs = np.where(inner, needed(rows, cells, job.width, threads), 0)
     share = max(_LEAST, int(below[0]) // _SHARES)
     is_whole = inner & (needs <= job.memory) & (below <= share)
@@ -72,15 +72,6 @@ def _sizes(job: Job, up: Numbers, labels: npt.NDArray[Any]) -> tuple[Numbers, Nu
             keys = np.unique(keys - keys % n + up[keys % n])
     rows[0], cells[0] = source.n_rows, source.n_cells
     return rows, cells
-
-
-def _summed_up(work: Numbers, up: Numbers) -> Numbers:
-    """Return for each node the total work of it and all nodes below it."""
-    below, depth = work.copy(), depths_of(up)
-    for level in range(int(depth.max()), 0, -1):
-        at = np.flatnonzero(depth == level)
-        np.add.at(below, up[at], below[at])
-    return below
 
 
 def _units(

@@ -60,6 +60,16 @@ def depths_of(parents: Nodes) -> Nodes:
     return sum_to_root(parents, steps)
 
 
+def sums_below(parents: Nodes, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return for every node the sum of a value over it and all nodes below it."""
+    total, depths = values.copy(), depths_of(parents)
+    order = np.argsort(depths, kind="stable")
+    levels = np.split(order, np.flatnonzero(np.diff(depths[order])) + 1)
+    for level in levels[:0:-1]:  # from the deepest up to the children of the root
+        np.add.at(total, parents[level], total[level])
+    return total
+
+
 def leaves_of(parents: Nodes) -> Nodes:
     """Return all nodes without children, ascending."""
     is_leaf = np.ones(parents.size, bool)
