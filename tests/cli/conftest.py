@@ -36,6 +36,10 @@ def write_jsonl(path: Path, examples: Sequence[Any]) -> Path:
     return path
 
 
+def write_texts(path: Path, number: int, **options: Any) -> Path:
+    return write_jsonl(path, text_examples(number, **options))
+
+
 def write_xmlc(path: Path, number: int = 300, *, seed: int = 0) -> Path:
     """Rows whose features 3·l, 3·l+1 and 3·l+2 indicate label l; some rows have no label."""
     chance = random.Random(seed)
@@ -72,18 +76,8 @@ def as_json_lines(*words: str | Path, **options: Any) -> list[Any]:
 
 
 @pytest.fixture
-def make_texts(tmp_path: Path) -> Callable[..., Path]:
-    """Write a file of texts: (name, number, labels=…, seed=…) → path."""
-
-    def make(name: str, number: int, **options: Any) -> Path:
-        return write_jsonl(tmp_path / name, text_examples(number, **options))
-
-    return make
-
-
-@pytest.fixture
-def texts(make_texts: Callable[..., Path]) -> Path:
-    return make_texts("texts.jsonl", 400)
+def texts(tmp_path: Path) -> Path:
+    return write_texts(tmp_path / "texts.jsonl", 400)
 
 
 @pytest.fixture
@@ -95,7 +89,7 @@ def vectors(tmp_path: Path) -> Path:
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a model of the texts and one of the vectors."""
     folder = tmp_path_factory.mktemp("trained")
-    texts = write_jsonl(folder / "texts.jsonl", text_examples(400))
+    texts = write_texts(folder / "texts.jsonl", 400)
     run("train", texts, "-o", folder / "text.lg")
     run("train", write_xmlc(folder / "vectors.txt"), "-o", folder / "vector.lg")
     return folder

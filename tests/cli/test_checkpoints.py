@@ -8,13 +8,12 @@ import os
 import random
 import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cli.conftest import run, text_examples, write_jsonl, write_xmlc
+from cli.conftest import run, text_examples, write_jsonl, write_texts, write_xmlc
 from cluster.kit import limited_files
 from labelgrove import DataError, LabelGroveError, OnlinePLTClassifier, _unfinished
 from labelgrove._unfinished import Unfinished, replacing
@@ -57,8 +56,8 @@ def told(result: Any) -> dict[str, Any]:
     return {name: value for name, value in found.items() if "second" not in name}
 
 
-def command(kind: str, folder: Path, make_texts: Callable[..., Path]) -> tuple[Any, ...]:
-    texts = make_texts("train.jsonl", 60)
+def command(kind: str, folder: Path) -> tuple[Any, ...]:
+    texts = write_texts(folder / "train.jsonl", 60)
     examples = text_examples(60, labels=["one", "two", "three"])
     one_each = [{**example, "labels": example["labels"][:1]} for example in examples]
     classes = write_jsonl(folder / "classes.jsonl", one_each)
@@ -74,10 +73,8 @@ def command(kind: str, folder: Path, make_texts: Callable[..., Path]) -> tuple[A
 
 
 @pytest.mark.parametrize("kind", ["texts", "passes", "lomtree", "stage"])
-def test_a_run_killed_at_random_comes_to_the_same_bytes(
-    kind: str, make_texts: Callable[..., Path], tmp_path: Path
-) -> None:
-    words = command(kind, tmp_path, make_texts)
+def test_a_run_killed_at_random_comes_to_the_same_bytes(kind: str, tmp_path: Path) -> None:
+    words = command(kind, tmp_path)
     straight = told(run(*words, "-o", tmp_path / "straight.lg", "--json"))
     given = (*words, "-o", tmp_path / "killed.lg", *OFTEN)
     chance = random.Random(kind)
@@ -88,8 +85,9 @@ def test_a_run_killed_at_random_comes_to_the_same_bytes(
     assert not (tmp_path / ".killed.lg.partial").exists()
 
 
-def test_learning_on_is_resumed_too(make_texts: Callable[..., Path], tmp_path: Path) -> None:
-    first, second = make_texts("1.jsonl", 40), make_texts("2.jsonl", 60, seed=1)
+def test_learning_on_is_resumed_too(tmp_path: Path) -> None:
+    first = write_texts(tmp_path / "1.jsonl", 40)
+    second = write_texts(tmp_path / "2.jsonl", 60, seed=1)
     run("train", first, "-o", tmp_path / "first.lg")
     model = tmp_path / "model.lg"
     model.write_bytes((tmp_path / "first.lg").read_bytes())
@@ -113,10 +111,9 @@ def killed_at(step: str, words: tuple[Any, ...], of: Any = Unfinished) -> None:
     assert os.waitpid(child, 0)[1] == signal.SIGKILL
 
 
-def test_nothing_is_learnt_twice_after_a_stop_while_the_model_is_written(
-    make_texts: Callable[..., Path], tmp_path: Path
-) -> None:
-    first, second = make_texts("1.jsonl", 20), make_texts("2.jsonl", 20, seed=1)
+def test_nothing_is_learnt_twice_after_a_stop_while_the_model_is_written(tmp_path: Path) -> None:
+    first = write_texts(tmp_path / "1.jsonl", 20)
+    second = write_texts(tmp_path / "2.jsonl", 20, seed=1)
     model = tmp_path / "model.lg"
     run("train", first, "-o", model)
     before = model.read_bytes()
@@ -133,12 +130,10 @@ def test_nothing_is_learnt_twice_after_a_stop_while_the_model_is_written(
     assert model.read_bytes() != (tmp_path / "once.lg").read_bytes()
 
 
-def test_what_nobody_was_told_to_be_learnt_is_not_learnt_twice(
-    make_texts: Callable[..., Path], tmp_path: Path
-) -> None:
-    model, more = tmp_path / "model.lg", make_texts("2.jsonl", 20, seed=1)
+def test_what_nobody_was_told_to_be_learnt_is_not_learnt_twice(tmp_path: Path) -> None:
+    model, more = tmp_path / "model.lg", write_texts(tmp_path / "2.jsonl", 20, seed=1)
     words = ("learn", model, more)
-    run("train", make_texts("1.jsonl", 20), "-o", model)
+    run("train", write_texts(tmp_path / "1.jsonl", 20), "-o", model)
     killed_at("show_pairs", words, _learning)
     once = model.read_bytes()
     assert "already learnt" in run(*words).stderr
@@ -147,9 +142,10 @@ def test_what_nobody_was_told_to_be_learnt_is_not_learnt_twice(
 
 
 def test_only_what_is_written_was_learnt_and_by_that_command_alone(
-    make_texts: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, second = make_texts("1.jsonl", 20), make_texts("2.jsonl", 20, seed=1)
+    first = write_texts(tmp_path / "1.jsonl", 20)
+    second = write_texts(tmp_path / "2.jsonl", 20, seed=1)
     model, words = tmp_path / "model.lg", ("learn", tmp_path / "model.lg", second)
     run("train", first, "-o", model)
     before = model.read_bytes()

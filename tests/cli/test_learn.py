@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import labelgrove
-from cli.conftest import as_json, as_json_lines, run
+from cli.conftest import as_json, as_json_lines, run, write_texts
 from labelgrove.persistence import read_model, write_model
 
 
 def test_learning_on_is_as_if_it_had_never_stopped(
-    texts: Path, text_model: Path, make_texts: Any, tmp_path: Path
+    texts: Path, text_model: Path, tmp_path: Path
 ) -> None:
-    more = make_texts("more.jsonl", 200, seed=1)
+    more = write_texts(tmp_path / "more.jsonl", 200, seed=1)
     run("learn", text_model, more)
     both = tmp_path / "both.jsonl"
     both.write_bytes(texts.read_bytes() + more.read_bytes())
@@ -23,8 +23,8 @@ def test_learning_on_is_as_if_it_had_never_stopped(
     assert text_model.read_bytes() == (tmp_path / "both.lg").read_bytes()
 
 
-def test_new_labels_are_welcome(text_model: Path, make_texts: Any) -> None:
-    more = make_texts("more.jsonl", 120, labels=["topic-00", "new-a", "new-b"])
+def test_new_labels_are_welcome(text_model: Path, tmp_path: Path) -> None:
+    more = write_texts(tmp_path / "more.jsonl", 120, labels=["topic-00", "new-a", "new-b"])
     result = run("learn", text_model, more)
     assert "42 (2 new)" in result.stdout
     classes = labelgrove.load(text_model).classes_.tolist()
@@ -60,11 +60,9 @@ def test_known_labels_joined_by_another_separator_are_pointed_out(tmp_path: Path
         assert "joined" not in run(command, model, tuesday).stderr
 
 
-def test_an_output_leaves_the_old_model_alone(
-    text_model: Path, make_texts: Any, tmp_path: Path
-) -> None:
+def test_an_output_leaves_the_old_model_alone(text_model: Path, tmp_path: Path) -> None:
     before = text_model.read_bytes()
-    more = make_texts("more.jsonl", 50)
+    more = write_texts(tmp_path / "more.jsonl", 50)
     found = as_json("learn", text_model, more, "-o", tmp_path / "new.lg")
     assert (found["examples"], found["labels"], found["new_labels"]) == (50, 40, 0)
     assert text_model.read_bytes() == before
@@ -174,15 +172,13 @@ def test_a_front_end_that_is_not_ours_is_refused(
 
 
 @pytest.mark.parametrize("ready", ["true", "false"])
-def test_a_batch_model_goes_on_online(
-    texts: Path, make_texts: Any, tmp_path: Path, ready: str
-) -> None:
+def test_a_batch_model_goes_on_online(texts: Path, tmp_path: Path, ready: str) -> None:
     model = tmp_path / "batch.lg"
     settings = ["--set", "tree=interpolated", "--set", "interpolation=0.8"]
     settings += ["--set", f"online_ready={ready}"]
     run("train", texts, "-o", model, "--algorithm", "plt", *settings)
     assert isinstance(labelgrove.load(model).classifier_, labelgrove.PLTClassifier)
-    more = make_texts("more.jsonl", 120, labels=["topic-00", "new-a"])
+    more = write_texts(tmp_path / "more.jsonl", 120, labels=["topic-00", "new-a"])
     result = run("learn", model, more, "-o", tmp_path / "online.lg")
     assert "41 (1 new)" in result.stdout
     online = labelgrove.load(tmp_path / "online.lg")

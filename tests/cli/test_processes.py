@@ -21,7 +21,7 @@ import pytest
 from rich.cells import cell_len
 
 import labelgrove
-from cli.conftest import run
+from cli.conftest import run, write_texts
 from labelgrove.cli.commands import serve
 from labelgrove.trees import LabelTree
 
@@ -264,8 +264,8 @@ def interrupted(start: Start, examples: bytes, shown: str, *words: str | Path) -
     return process.wait(60), screen.close()
 
 
-def test_ctrl_c_saves_what_has_been_learnt(start: Start, make_texts: Any, tmp_path: Path) -> None:
-    data, model = make_texts("long.jsonl", 1500), tmp_path / "m.lg"
+def test_ctrl_c_saves_what_has_been_learnt(start: Start, tmp_path: Path) -> None:
+    data, model = write_texts(tmp_path / "long.jsonl", 1500), tmp_path / "m.lg"
     words = ("train", "-", "-o", model)
     status, shown = interrupted(start, data.read_bytes(), "1,500", *words)
     assert status == 130
@@ -277,8 +277,8 @@ def test_ctrl_c_saves_what_has_been_learnt(start: Start, make_texts: Any, tmp_pa
     assert model.read_bytes() == (tmp_path / "same.lg").read_bytes()
 
 
-def test_ctrl_c_while_learning_on(start: Start, make_texts: Any, text_model: Path) -> None:
-    examples = make_texts("long.jsonl", 1500).read_bytes()
+def test_ctrl_c_while_learning_on(start: Start, tmp_path: Path, text_model: Path) -> None:
+    examples = write_texts(tmp_path / "long.jsonl", 1500).read_bytes()
     status, _ = interrupted(start, examples, "1,500", "learn", text_model, "-")
     assert status == 130
     assert labelgrove.load(text_model).examples_seen_ == 400 + 1500

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import labelgrove
-from cli.conftest import as_json, run
+from cli.conftest import as_json, run, write_texts
 
 
 @pytest.mark.slow
@@ -36,11 +36,10 @@ def test_figures_do_not_depend_on_the_batches(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_going_on_learning_knows_what_is_new(
-    text_model: Path, make_texts: Any, tmp_path: Path
-) -> None:
+def test_going_on_learning_knows_what_is_new(text_model: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    more = make_texts("more.jsonl", 60, labels=["topic-01", "fresh-1", "fresh-2"], seed=2)
+    labels = ["topic-01", "fresh-1", "fresh-2"]
+    more = write_texts(tmp_path / "more.jsonl", 60, labels=labels, seed=2)
     run("learn", text_model, more, "--progressive", page)
     assert "<dt>new labels</dt><dd>2</dd>" in page.read_text()
 

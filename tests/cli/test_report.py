@@ -1,16 +1,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from cli.conftest import run, text_examples, write_jsonl
+from cli.conftest import run, text_examples, write_jsonl, write_texts
 
 
 @pytest.mark.slow
-def test_a_page_is_written(text_model: Path, make_texts: Any, tmp_path: Path) -> None:
-    data, page = make_texts("test.jsonl", 60, seed=1), tmp_path / "page.html"
+def test_a_page_is_written(text_model: Path, tmp_path: Path) -> None:
+    data, page = write_texts(tmp_path / "test.jsonl", 60, seed=1), tmp_path / "page.html"
     shown = run("report", text_model, data, "-o", page, "--limit", 50).stdout
     assert "50" in shown and "page.html (" in shown
     html = page.read_text()

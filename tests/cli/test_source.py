@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cli.conftest import write_texts
 from labelgrove import FileFormatError, ParameterError
 from labelgrove.cli._choice import chosen_algorithm
 from labelgrove.cli._options import Reading
@@ -74,8 +75,8 @@ def test_the_total_is_known_from_a_header(tmp_path: Path) -> None:
         assert source.total == 2
 
 
-def test_texts_are_shuffled_with_their_labels(make_texts: Any) -> None:
-    path = make_texts("t.jsonl", 50)
+def test_texts_are_shuffled_with_their_labels(tmp_path: Path) -> None:
+    path = write_texts(tmp_path / "t.jsonl", 50)
     with Source(str(path)) as source:
         [plain] = source.chunks()
     with Source(str(path), shuffle_seed=1) as source:
