@@ -169,17 +169,6 @@ def test_a_file_that_is_replaced_while_another_process_is_waited_for(tmp_path: P
     run("train", rows, "-o", model)
 
 
-def test_one_process_alone_writes_a_model(tmp_path: Path) -> None:
-    rows, model = write_xmlc(tmp_path / "rows.xmlc", 30), tmp_path / "m.lg"
-    run("train", rows, "-o", model)
-    for words in (("train", rows, "-o", model), ("learn", model, rows, "--checkpoint", 0)):
-        with Unfinished(model):
-            refused = run(*words, status=1).stderr
-        assert f"{model}: another process is writing it; expected only one\n" in refused
-        run(*words)
-    assert not (tmp_path / ".m.lg.partial").exists()
-
-
 def test_without_locks_nobody_is_kept_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any) -> None:
         raise OSError(errno.ENOLCK, "No locks available")

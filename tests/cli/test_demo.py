@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +9,6 @@ from rich.console import Console
 
 import labelgrove
 from cli.conftest import run
-from labelgrove._unfinished import Unfinished
 from labelgrove.cli._demo import LearningTable, _excerpt
 from labelgrove.cli._learning import Learning
 from labelgrove.cli._models import create_model
@@ -67,16 +65,6 @@ def test_what_to_type_is_what_was_typed(
 ) -> None:
     monkeypatch.setattr("sys.argv", [started])
     assert f"\n  {typed} info " in run("demo", "-o", tmp_path / "m.lg").stdout
-
-
-@pytest.mark.skipif(os.name == "nt", reason="locks are those of POSIX")
-@pytest.mark.usefixtures("some_docs")
-def test_a_model_that_another_process_is_writing_is_left_alone(tmp_path: Path) -> None:
-    model = tmp_path / "m.lg"
-    with Unfinished(model):
-        refused = run("demo", "-o", model, status=1).stderr
-    assert f"{model}: another process is writing it" in refused
-    assert not model.exists()
 
 
 @pytest.mark.usefixtures("some_docs")

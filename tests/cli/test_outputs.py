@@ -130,7 +130,17 @@ def test_a_circle_of_links_is_one_sentence(
 
 
 @pytest.mark.skipif(os.name == "nt", reason="locks are those of POSIX")
-@pytest.mark.parametrize("words", [("compact", "{model}"), ("predict", "{model}", "{data}")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("train", "{data}"),
+        ("learn", "{model}", "{data}", "--checkpoint", "0"),
+        ("tune", "{model}", "{data}"),
+        ("compact", "{model}"),
+        ("predict", "{model}", "{data}"),
+        ("demo", "--limit", "1"),
+    ],
+)
 def test_one_process_alone_writes_an_output(
     texts: Path, text_model: Path, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
@@ -138,8 +148,10 @@ def test_one_process_alone_writes_an_output(
     given = [word.format(model=text_model, data=texts) for word in words]
     with Unfinished(output):
         refused = run(*given, "-o", output, status=1)
-    assert f"{output}: another process is writing it" in refused.stderr
+    expected = f"error: {output}: another process is writing it; expected only one\n"
+    assert refused.stderr == expected and not output.exists()
     run(*given, "-o", output)
+    assert not list(tmp_path.glob(".*"))
 
 
 @pytest.mark.skipif(os.name == "nt", reason="it has no such file")
