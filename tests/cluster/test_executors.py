@@ -88,9 +88,19 @@ def closed() -> ThreadPoolExecutor:
     return pool
 
 
+def broken() -> ThreadPoolExecutor:
+    """Breaks at once, as a pool of processes does when one of them is killed."""
+
+    def fail() -> None:
+        raise RuntimeError
+
+    return ThreadPoolExecutor(1, initializer=fail)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
+        (broken, "killed, .*; repeat the call with a new executor"),
         (Cancelling, "was closed or lost its scheduler; repeat the call with a new executor"),
         (closed, "refuses a task .*; if it is closed, repeat the call with a new one"),
         (Older, r"a worker has version 0\.0\.9 of labelgrove; expected "),

@@ -28,7 +28,6 @@ from fuzz.extremes import examples
 from labelgrove import (
     DataError,
     FileFormatError,
-    LabelGroveError,
     LabelTree,
     ModelFileError,
     ParameterError,
@@ -227,25 +226,6 @@ def test_any_executor_will_do(tmp_path: Path, executor: type[Executor]) -> None:
     dataset = written(tmp_path / "rows", some_rows(200))
     with executor(3) as pool:
         fit_like_memory(PLTClassifier(**KINDS[1]), dataset, memory=20_000, executor=pool)
-
-
-def broken_pool() -> ThreadPoolExecutor:
-    """Breaks at once, as a pool of processes does when one of them is killed."""
-
-    def fail() -> None:
-        raise RuntimeError
-
-    return ThreadPoolExecutor(1, initializer=fail)
-
-
-def test_what_breaks_an_executor_is_explained(tmp_path: Path) -> None:
-    written(tmp_path / "rows", some_rows(30))
-    names = tmp_path / "m.lg", tmp_path / "rows"
-    with broken_pool() as pool, pytest.raises(LabelGroveError, match="which resumes where it st"):
-        distributed.fit(PLTClassifier(), names[1], names[0], executor=pool)
-    distributed.fit(PLTClassifier(), names[1], names[0])
-    with broken_pool() as pool, pytest.raises(LabelGroveError, match="call with a new executor"):
-        list(distributed.predict_topk(*names, executor=pool))
 
 
 class Killed(BaseException):
