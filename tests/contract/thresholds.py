@@ -6,7 +6,6 @@ import copy
 import pickle
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,15 +19,9 @@ from labelgrove.metrics import f_measure
 from labelgrove.tuning import Thresholds, lower_bounds
 
 
-def learnt(make: Make) -> tuple[Any, Any]:
-    """A model that has learnt a little, and rows to predict."""
-    X, Y = noise()
-    return make(passes=2).fit(X, Y), X
-
-
 @needs("sets")
 def check_each_class_has_its_own(make: Make) -> None:
-    clf, X = learnt(make)
+    clf, X, _ = make.fitted()
     everything = clf.predict_proba(X, threshold=0.0).toarray()
     given = np.random.default_rng(1).choice(everything[everything > 0], clf.n_classes_)
     assert clf.set_thresholds(given) is clf
@@ -61,7 +54,7 @@ def check_priors_count_an_example_once_and_only_if_it_has_weight(make: Make) -> 
 
 @needs("sets")
 def check_they_are_kept(make: Make) -> None:
-    clf, X = learnt(make)
+    clf, X, _ = make.fitted()
     clf.set_thresholds(np.linspace(0.05, 0.6, clf.n_classes_))
     copies = [copy.deepcopy(clf), pickle.loads(pickle.dumps(clf))]
     with tempfile.TemporaryDirectory() as folder:
@@ -78,7 +71,7 @@ def check_they_are_kept(make: Make) -> None:
 @needs("sets")
 def check_the_index_of_a_series_names_their_labels(make: Make) -> None:
     pd = pytest.importorskip("pandas")
-    clf, X = learnt(make)
+    clf, X, _ = make.fitted()
     labels, values = clf.classes_.tolist(), np.linspace(0.05, 0.6, clf.n_classes_)
     expected = clf.predict_proba(X, threshold=values).toarray()
     by_label = pd.Series(values, index=labels)[::-1]
@@ -95,7 +88,7 @@ def check_the_index_of_a_series_names_their_labels(make: Make) -> None:
 
 @needs("sets")
 def check_they_follow_their_labels(make: Make) -> None:
-    clf, _ = learnt(make)
+    clf, *_ = make.fitted()
     given = dict(zip(clf.classes_.tolist(), np.linspace(0.1, 0.9, clf.n_classes_), strict=True))
     clf.set_thresholds(list(given.values()))
     gone, *_, renamed = given
@@ -106,7 +99,7 @@ def check_they_follow_their_labels(make: Make) -> None:
 
 @needs("sets", "online")
 def check_labels_that_come_later_have_the_default(make: Make) -> None:
-    clf, X = learnt(make)
+    clf, X, _ = make.fitted()
     m = clf.n_classes_
     clf.set_thresholds(Thresholds(np.full(m, 0.25), 0.125, "fta", "macro", 0.5))
     clf.partial_fit(X[:2], [["later"], ["latest"]])
@@ -118,7 +111,7 @@ def check_labels_that_come_later_have_the_default(make: Make) -> None:
 
 @needs("sets")
 def check_without_any_threshold_counts(make: Make) -> None:
-    clf, X = learnt(make)
+    clf, X, _ = make.fitted()
     before = clf.predict(X)
     own = getattr(clf, "thresholds_", None)
     clf.set_thresholds(np.full(clf.n_classes_, 0.01)).set_thresholds(None)
@@ -156,8 +149,7 @@ def check_what_does_not_fit_is_refused(make: Make) -> None:
         make().tune_thresholds([[1.0]], [["a"]])
     with pytest.raises(AttributeError):
         _ = make().thresholds_
-    clf, X = learnt(make)
-    _, Y = noise()
+    clf, X, Y = make.fitted()
     clf.set_thresholds(np.full(clf.n_classes_, 0.25))
     for wrong in (0.5, [0.5], [np.nan] * clf.n_classes_, ["x"] * clf.n_classes_, [["0.5"]]):
         with pytest.raises(ParameterError, match="threshold"):

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from labelgrove._sparse import csr_of
 from labelgrove.data._examples import Examples
@@ -111,13 +110,13 @@ def rechunk(
             ended = start == piece.n_rows and is_dry()
             if rows == chunk_size or start < piece.n_rows or ended:
                 seen_width = max(seen_width, _width(held))
-                yield join(held, seen_width if width is None else width)
+                yield _joined(held, seen_width if width is None else width)
                 held, rows, entries = [], 0, 0
     if held:
-        yield join(held, max(seen_width, _width(held)) if width is None else width)
+        yield _joined(held, max(seen_width, _width(held)) if width is None else width)
 
 
-def join(pieces: list[Piece], width: int) -> Examples:
+def _joined(pieces: list[Piece], width: int) -> Examples:
     """Join all rows of one or more pieces into one Examples, `width` columns wide."""
     labels = [row for piece in pieces for row in piece.labels]
     lines = np.concatenate([piece.lines for piece in pieces])
@@ -126,21 +125,13 @@ def join(pieces: list[Piece], width: int) -> Examples:
     if not parts:
         text = [text for piece in pieces for text in piece.text or ()]
         return Examples(None, text, labels, first_line, lines)
-    X = _matrix(parts, width)
-    return Examples(X, None, labels, first_line, lines)
-
-
-def _matrix(parts: list[SparseRows], width: int) -> csr_array:
-    """Stack the rows of all parts."""
     counts = np.concatenate([np.diff(part.indptr) for part in parts])
-    indptr = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(counts, out=indptr[1:])
+    indptr = np.concatenate([[0], np.cumsum(counts)])
     indices = np.concatenate([part.indices for part in parts])
     values = np.concatenate([part.values for part in parts])
     X = csr_of(values, indices, indptr, (len(counts), width))
-    X.has_sorted_indices = True
-    X.has_canonical_format = True
-    return X
+    X.has_sorted_indices = X.has_canonical_format = True
+    return Examples(X, None, labels, first_line, lines)
 
 
 def _width(pieces: list[Piece]) -> int:
