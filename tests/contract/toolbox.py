@@ -9,12 +9,7 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import f1_score
-from sklearn.model_selection import (
-    GridSearchCV,
-    KFold,
-    cross_val_predict,
-    cross_val_score,
-)
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.random_projection import GaussianRandomProjection
 from sklearn.utils.validation import check_is_fitted

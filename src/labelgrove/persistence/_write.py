@@ -11,12 +11,7 @@ from typing import Any, BinaryIO
 from labelgrove._errors import ModelFileError
 from labelgrove._unfinished import replacing
 from labelgrove._version import __version__
-from labelgrove.persistence._container import (
-    FORMAT_VERSION,
-    check_version,
-    encode_header,
-    lay_out,
-)
+from labelgrove.persistence._container import FORMAT_VERSION, check_version, encode_header, lay_out
 from labelgrove.persistence._entry import Entry, Storable, array_checksum, checksum, pieces
 from labelgrove.persistence._read import FAULTS, StoredModel, fault, naming, read_model
 

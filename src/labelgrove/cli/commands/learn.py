@@ -14,13 +14,7 @@ from labelgrove.cli._learning import (
     report_learning,
     write_record,
 )
-from labelgrove.cli._models import (
-    algorithm_of,
-    check_can_write,
-    estimator_of,
-    labelled,
-    load_model,
-)
+from labelgrove.cli._models import algorithm_of, check_can_write, estimator_of, labelled, load_model
 from labelgrove.cli._remote import is_address, learn_there
 from labelgrove.models import OnlinePLTClassifier, PLTClassifier, TextClassifier
 from labelgrove.vocabulary import Vocabulary

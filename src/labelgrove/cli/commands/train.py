@@ -24,12 +24,7 @@ from labelgrove.cli._learning import (
     report_learning,
     write_record,
 )
-from labelgrove.cli._models import (
-    ALGORITHMS,
-    TEXT_SETTINGS,
-    check_can_write,
-    create_model,
-)
+from labelgrove.cli._models import ALGORITHMS, TEXT_SETTINGS, check_can_write, create_model
 from labelgrove.cli.streams._source import Source
 from labelgrove.vocabulary import Vocabulary
 
