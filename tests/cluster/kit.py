@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from sklearn.base import clone
 
 from labelgrove import PLTClassifier, TextClassifier, distributed
@@ -74,8 +75,7 @@ def fit_like_memory(model: Any, dataset: Dataset, **options: Any) -> Any:
 @contextmanager
 def limited_files(most: int) -> Iterator[None]:
     """Limit the size of files, as on a disk that is nearly full."""
-    import resource
-
+    resource = pytest.importorskip("resource")  # of POSIX
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
@@ -89,8 +89,7 @@ def limited_files(most: int) -> Iterator[None]:
 @contextmanager
 def limited_descriptors(more: int) -> Iterator[None]:
     """Limit how many more files can be open at a time."""
-    import resource
-
+    resource = pytest.importorskip("resource")  # of POSIX
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     taken = {int(path.name) for path in Path("/dev/fd").iterdir()}
     free = [number for number in range(len(taken) + more) if number not in taken]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import suppress
@@ -105,7 +104,6 @@ def test_the_bytes_are_those_of_memory_for_texts(
     assert found.predict_topk(["Wört01"], k=1)[0].shape == (1, 1)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="has no limits of open files")
 def test_many_pieces_are_not_open_at_once(tmp_path: Path) -> None:
     dataset = written_texts(tmp_path / "texts", 200)
     model = TextClassifier(
@@ -315,7 +313,6 @@ def test_what_comes_late_or_twice_changes_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / ".pieces.lg.partial").exists()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="has no limits of files' sizes")
 def test_a_full_disk_leaves_no_half_file_and_the_same_call_goes_on(tmp_path: Path) -> None:
     dataset = written(tmp_path / "rows", some_rows(200))
     small = {"max_leaf_size": 4, "arity": 3}

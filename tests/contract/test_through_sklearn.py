@@ -92,10 +92,10 @@ def each_with_one_of(*names: list[Any]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(("clf", "names"), list(turns), ids=CLASSIFIERS.keys())
 
 
-def far_apart(names: list[Any], *, spread: float = 0.15, repeats: int = 30) -> tuple[Rows, Any]:
+def far_apart(names: list[Any], *, spread: float = 0.15) -> tuple[Rows, Any]:
     """Rows of each class in turn, around an axis of its own, with two columns of noise."""
     rng = np.random.default_rng(0)
-    at = np.tile(np.arange(len(names)), repeats)
+    at = np.tile(np.arange(len(names)), 30)
     X = rng.normal(0.0, spread, (len(at), len(names) + 2))
     X[np.arange(len(at)), at] += 1.0
     return X.astype(np.float32), np.array(names)[at]

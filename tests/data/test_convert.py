@@ -205,7 +205,6 @@ def test_it_goes_on_after_a_stop(
     assert bytes_of(tmp_path / "out") == bytes_of(tmp_path / "one")
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="has no limits of files' sizes")
 @pytest.mark.parametrize("most", [10, 2_000])
 def test_a_full_disk_leaves_no_half_data_set(tmp_path: Path, most: int) -> None:
     files = [svm(tmp_path, f"{n}.svm", [((n, i), {i: 0.5}) for i in range(200)]) for n in (0, 300)]
@@ -227,7 +226,6 @@ def test_nothing_is_left_of_a_first_file_that_cannot_be_read(tmp_path: Path) -> 
     assert [path.name for path in tmp_path.iterdir()] == ["bad.svm"]
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="has no limits of open files")
 def test_many_files_are_not_open_at_once(tmp_path: Path) -> None:
     files = [svm(tmp_path, f"{n}.svm", [((n,), {n: 0.5})]) for n in range(20)]
     with limited_descriptors(20):

@@ -76,9 +76,9 @@ def test_unsorted_ids_explicit_zeros_and_absent_labels(tmp_path: Path) -> None:
     assert examples.labels == [(1,)]
 
 
-def csr_with(ids: list[int], values: list[float], d: int = 3) -> csr_array:
+def csr_with(ids: list[int], values: list[float]) -> csr_array:
     """One good row, then one of these entries, which SciPy does not check."""
-    matrix = csr_array((2, d))
+    matrix = csr_array((2, 3))
     matrix.indptr = np.array([0, 1, 1 + len(ids)])
     matrix.indices = np.array([0, *ids])
     matrix.data = np.array([1.0, *values])
@@ -148,8 +148,8 @@ def test_byte_orders_half_floats_and_old_scipy(tmp_path: Path) -> None:
         assert examples.labels == [(1, 2), (), (0,)]
 
 
-def npy(header: str, content: bytes = b"") -> bytes:
-    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + content
+def npy(header: str) -> bytes:
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode()
 
 
 HUGE = "{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000000000,)}"
