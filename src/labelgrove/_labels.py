@@ -158,7 +158,7 @@ class LabelRegistry:
             return f"classes: {place_in_list(i)}" if i < first else targets.place_of(i - first)
 
         ids, fresh = self._foresee(wanted, place)
-        n_announced = max(int(ids[:first].max(initial=-1)) + 1 - self._size, 0)
+        n_announced = max(int(ids[:first].max()) + 1 - self._size, 0) if first else 0
         of_rows = sorted_in_rows(targets.indptr, ids[first:][targets.codes])
         return targets.indptr, of_rows, fresh, n_announced
 
@@ -289,7 +289,7 @@ class LabelRegistry:
     def _foresee(self, names: Names, place: Place) -> tuple[Ids, list[Any]]:
         """Return the ids of names, and the new names in the order of their ids."""
         ids = self._known_ids(names, place)
-        new = np.flatnonzero(ids == UNKNOWN)
+        new = (ids == UNKNOWN).nonzero()[0]
         if not new.size:
             return ids, []
         arrived = names[new].tolist()

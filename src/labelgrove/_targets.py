@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from functools import lru_cache
 from inspect import currentframe
-from itertools import chain, count, pairwise
-from typing import Any, Literal, overload
+from itertools import accumulate, chain, count, pairwise
+from typing import Any, Literal, NamedTuple, overload
 from warnings import warn
 
 import numpy as np
@@ -27,8 +27,7 @@ _EXPECTED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Targets:
+class Targets(NamedTuple):
     """Labels of every row as given, before they are mapped to ids.
 
     Attributes
@@ -242,6 +241,7 @@ def _from_rows(rows: Sequence[Any]) -> Targets:
     return _multilabel(rows)
 
 
+@lru_cache  # a call has few types, but the questions are slow
 def _is_collection(kind: type) -> bool:
     if issubclass(kind, str | bytes | bytearray | Mapping):
         return False
@@ -273,11 +273,11 @@ def _multilabel(rows: Sequence[Any]) -> Targets:
     kinds = set(map(type, rows))
     plain = kinds <= {list, tuple}
     lists = rows if plain else [_as_list(entry, row) for row, entry in enumerate(rows)]
-    indptr = np.zeros(len(lists) + 1, np.int64)
-    np.cumsum(np.fromiter(map(len, lists), np.int64, len(lists)), out=indptr[1:])
+    ends = accumulate(map(len, lists), initial=0)
+    indptr = np.fromiter(ends, np.int64, len(lists) + 1)
     flat = list(chain.from_iterable(lists))
     labels = as_names(flat, place=place_in_rows(indptr), classes=False)
-    if sets := {kind for kind in kinds if issubclass(kind, Set)}:
+    if not plain and (sets := {kind for kind in kinds if issubclass(kind, Set)}):
         # The order of a set is arbitrary, and must not decide which label arrives first.
         for row, (first, last) in enumerate(pairwise(indptr.tolist())):
             if type(rows[row]) in sets:
@@ -291,10 +291,10 @@ def _multilabel(rows: Sequence[Any]) -> Targets:
     if (in_order[1:] > in_order[:-1]).all():
         return Targets("multilabel", indptr, names, codes)
     kept = np.sort(np.unique(cells, return_index=True)[1])
-    ends = np.concatenate([[0], np.cumsum(np.bincount(row_of[kept], minlength=len(lists)))])
-    for row in np.flatnonzero(np.diff(ends) < np.diff(indptr)).tolist():
+    kept_ends = np.concatenate([[0], np.cumsum(np.bincount(row_of[kept], minlength=len(lists)))])
+    for row in np.flatnonzero(np.diff(kept_ends) < np.diff(indptr)).tolist():
         _refuse_zeros_and_ones(row, labels[indptr[row] : indptr[row + 1]].tolist())
-    return Targets("multilabel", ends, names, codes[kept])
+    return Targets("multilabel", kept_ends, names, codes[kept])
 
 
 def _numbered(labels: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:

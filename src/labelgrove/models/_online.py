@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Self, cast
 
@@ -188,7 +188,7 @@ class OnlineClassifier(LabelClassifier):
                 run = examples
                 if prepare is not None:
                     rows = prepare(examples.rows, begin, end, threads).without_zeros()
-                    run = replace(examples, rows=rows)
+                    run = examples._replace(rows=rows)
                 repeated = again or done >= n
                 if isinstance(learned.engine, StagedEngine):
                     learned.engine.again, learned.engine.own = repeated, examples.own
@@ -236,7 +236,7 @@ class Pace:
             end = begin + int(self.nonzeros) // max(rows.n_features, 1)
         else:
             most = rows.indptr[begin] + int(self.nonzeros)
-            end = int(np.searchsorted(rows.indptr, most, side="right")) - 1
+            end = int(rows.indptr.searchsorted(most, "right")) - 1
         return min(max(end, begin + 1), begin + self.most_rows, rows.n_rows)
 
     def adapt(self, seconds: float) -> None:
@@ -281,7 +281,9 @@ def learn_run(
     label_indptr, ids, engine = examples.indptr, examples.ids, learned.engine
     labels = ids[label_indptr[begin] : label_indptr[end]]
     before, seen = len(learned.labels), engine.examples_seen
-    n_labels = max(int(labels.max(initial=0)) + 1, engine.label_count, before)
+    n_labels = before
+    if examples.fresh:
+        n_labels = max(int(labels.max(initial=0)) + 1, engine.label_count, before)
     examples.make_known(learned.labels, n_labels)
     learned.n_features = max(learned.n_features, examples.rows.n_features)
     learned.n_columns = max(learned.n_columns, examples.n_columns)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Self, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -36,8 +36,7 @@ Mask = npt.NDArray[np.bool_] | None
 MakeT_co = TypeVar("MakeT_co", bound=Callable[..., Engine], covariant=True)
 
 
-@dataclass(frozen=True)
-class Examples:
+class Examples(NamedTuple):
     """The examples of a call, validated; row i has the labels ``ids[indptr[i]:indptr[i + 1]]``."""
 
     rows: Rows
@@ -60,7 +59,7 @@ class Examples:
         n_labels = max(n_labels, self.first + self.n_announced)
         labels.arrive(self.fresh[len(labels) - self.first : n_labels - self.first], self.n_columns)
 
-    def at(self, rows: npt.NDArray[np.int64]) -> Self:
+    def at(self, rows: npt.NDArray[np.int64]) -> Examples:
         """Return the examples of some rows."""
         all_rows, width = self.rows, len(self.rows.ids)
         if all_rows.dense:
@@ -71,8 +70,7 @@ class Examples:
             arrays = ends, all_rows.ids[places], all_rows.values[places]
             taken = Rows(*arrays, len(rows), all_rows.n_features, dense=False)
         indptr, places = places_of(self.indptr, rows)
-        return replace(
-            self,
+        return self._replace(
             rows=taken,
             indptr=indptr,
             ids=self.ids[places],
@@ -80,7 +78,7 @@ class Examples:
             own=None if self.own is None else self.own[rows],
         )
 
-    def without_ignored(self) -> Self:
+    def without_ignored(self) -> Examples:
         """Return the examples whose weight is not 0."""
         if self.weights is None or self.weights.all():
             return self

@@ -8,8 +8,8 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
 from time import monotonic
+from typing import NamedTuple
 
 from labelgrove._errors import ModelStateError
 from labelgrove._interrupts import Interrupts, held_back
@@ -20,8 +20,7 @@ _guards: weakref.WeakSet[Guard] = weakref.WeakSet()
 _SECONDS = 0.05
 
 
-@dataclass(frozen=True)
-class Turn:
+class Turn(NamedTuple):
     """A thread's turn to change the model, during which Ctrl-C is deferred.
 
     Within the context of ``alone()`` no other thread uses the model. Outside it other threads may

@@ -358,7 +358,7 @@ def of_kinds(kinds: Collection[str], targets: Targets) -> Targets:
         raise DataError(
             f"y: row {row} has {sizes[row]} labels; expected one in every row, {CLASSES_ONLY}"
         )
-    return replace(targets, kind="multiclass")
+    return targets._replace(kind="multiclass")
 
 
 def suitable_rows(

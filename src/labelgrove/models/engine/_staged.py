@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelgrove import _core
+from labelgrove._sparse import find_sorted
 from labelgrove.metrics import inverse_propensity
 from labelgrove.metrics._propensity import FEWEST_EXAMPLES
 from labelgrove.models.engine._learned import (
@@ -121,8 +122,8 @@ class StagedEngine:
         counted = self._counted(begin, end, weights)
         watched = [*self._observed(counted)]
         own = np.array([row for row, _ in watched], np.uint64)
-        given = np.empty(0, np.uint64) if asked is None else asked
-        questions = np.union1d(own, given) if watched else given
+        given = own[:0] if asked is None else asked
+        questions = own if asked is None else np.union1d(own, asked)
         seen, most = self.first.examples_seen, max(PLACES, k)
         found, scores = np.empty((0, PLACES), np.uint32), np.empty((0, PLACES), np.float32)
         arrays = indptr, ids, values, label_indptr, labels
@@ -130,7 +131,7 @@ class StagedEngine:
             every, all_scores = self.first.learn(
                 *arrays, begin, end, threads, weights, questions, most
             )
-            its = np.searchsorted(questions, given)
+            its = questions.searchsorted(given)
             best, best_scores = every[its], all_scores[its]
             if self.stage.reranks:
                 for row, ranked, its_scores in zip(given, best, best_scores, strict=True):
@@ -143,12 +144,12 @@ class StagedEngine:
             raise
         finally:
             at, stop = begin, begin + self.first.examples_seen - seen
-            its = np.searchsorted(questions, own[own < stop])
+            its = questions.searchsorted(own[own < stop])
             if len(found) > 0 and len(its) > 0:
                 found, scores = found[its, :PLACES], scores[its, :PLACES]
                 at = self._watch(arrays, begin, weights, watched[: len(its)], found, scores)
             self.add(*arrays, at, stop, weights)
-            self.met += int(np.searchsorted(counted, stop))
+            self.met += int(counted.searchsorted(stop))
         return best[:, :k], best_scores[:, :k]
 
     def _watch(
@@ -475,7 +476,8 @@ def _one_row(rows: RowArrays, row: int) -> RowArrays:
 def _right(found: Ids, row_of: npt.NDArray[np.int64], labels: list[Ids]) -> npt.NDArray[np.bool_]:
     """Return whether the labels found for each row are true; ``row_of`` are the rows of labels."""
     true = np.concatenate([np.empty(0, np.uint32), *labels])
-    return np.isin(_pairs(np.arange(len(found))[:, None], found), _pairs(row_of, true))
+    pairs = _pairs(np.arange(len(found))[:, None], found)
+    return find_sorted(np.sort(_pairs(row_of, true)), pairs)[1]
 
 
 def _pairs(rows: npt.NDArray[Any], labels: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
