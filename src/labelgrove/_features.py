@@ -53,7 +53,7 @@ class FeatureNames:
 
     def to_csr(
         self, rows: Sequence[Mapping[str, Any]], *, grow: bool
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32], npt.NDArray[np.float64], int]:
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float64], int]:
         """Return (indptr, ids, values, number of features); ids are in order within each row.
 
         Raises DataError if a row is not a mapping, a name is not a string, or a value is neither a
@@ -71,7 +71,7 @@ class FeatureNames:
 
     def _to_csr(
         self, rows: Sequence[Mapping[str, Any]], grow: bool
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32], npt.NDArray[np.float64], int]:
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float64], int]:
         indptr = [0]
         entries: list[tuple[int, float]] = []
         for i, row in enumerate(rows):
@@ -86,11 +86,11 @@ class FeatureNames:
             there.sort(key=itemgetter(0))  # required by the core; NumPy is slow for few entries
             entries += there
             indptr.append(len(entries))
-        ids = np.array([at for at, _ in entries], np.uint32)
+        ids = np.array([at for at, _ in entries], np.int32)
         values = np.array([number for _, number in entries], np.float64)
-        wrong = np.flatnonzero(~np.isfinite(values))
-        if wrong.size:
-            at = int(wrong[0])
+        finite = np.isfinite(values)
+        if not finite.all():
+            at = int(finite.argmin())
             of_row, name = np.searchsorted(indptr, at, "right") - 1, self.names()[ids[at]]
             told = (
                 f"X: row {of_row}, feature {name!r}: found {values[at]}; expected a finite number"

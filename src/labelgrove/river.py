@@ -66,7 +66,8 @@ class _OneByOne:
         arrived = dict(zip(new, count(len(self._names))))
         numbers = ChainMap(arrived, self._numbers)
         try:
-            self._model.partial_fit([_row(x)], [target(numbers)], sample_weight=[w])
+            weights = None if isinstance(w, float) and w == 1 else [w]  # 1 needs no check
+            self._model.partial_fit([_row(x)], [target(numbers)], sample_weight=weights)
         except LearningInterrupted as stopped:
             if stopped.examples_learned:
                 self._remember(arrived)
