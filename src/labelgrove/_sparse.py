@@ -28,7 +28,7 @@ def csr_of(
     the memory is half the time.
     """
     largest = max(int(indptr[-1]), *shape)
-    index = np.int32 if largest <= np.iinfo(np.int32).max else np.int64
+    index = np.int32 if largest <= _MAX_COLUMNS else np.int64
     parts = (values, columns.astype(index, copy=False), indptr.astype(index, copy=False))
     return csr_array(parts, shape=shape)
 

@@ -57,6 +57,18 @@ def test_once_for_many_calls(name: str, counted: list[int]) -> None:
     assert first.nnz > 0 and np.array_equal(first.toarray(), by_proba.toarray() > 0)
 
 
+def test_once_without_thresholds_too(counted: list[int]) -> None:
+    X, Y = data()
+    model = OnlinePLTClassifier().fit(X, Y)
+    counted.clear()
+    for row in X[:5]:
+        model.predict(row[None])
+    assert len(counted) == 1
+    model.threshold = 0.2
+    expected = model.predict_proba(X, threshold=0.2).toarray() > 0
+    assert expected.any() and np.array_equal(model.predict(X).toarray(), expected)
+
+
 @pytest.mark.parametrize("name", ["online", "ofo"])
 def test_anew_when_the_model_changes(name: str) -> None:
     X, Y = data()

@@ -230,14 +230,14 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
             rows, jobs = learned.check_rows(X), self.n_jobs
             found: Any
             if top_k is not None:
-                found, stats = best_estimates(
+                found, costs = best_estimates(
                     learned, rows, top_k, jobs, labels=labels, beam_width=beam
                 )
             elif threshold is not None:
-                found, stats = estimates(learned, rows, threshold, jobs, labels=labels)
+                found, costs = estimates(learned, rows, threshold, jobs, labels=labels)
             else:
-                found, stats = all_estimates(learned, rows, jobs, labels=labels)
-        return (found, stats) if return_stats else found
+                found, costs = all_estimates(learned, rows, jobs, labels=labels)
+        return (found, SearchStats(*costs.T)) if return_stats else found
 
     def predict(self, X: Any) -> Any:
         """Predict the most probable class of every row, or all labels that reach their thresholds.

@@ -23,6 +23,9 @@ from labelgrove.tuning import Thresholds
 MISSING = np.uint32(0xFFFFFFFF)
 """The core's label id for "no label"."""
 
+ABOVE_ZERO = np.full(1, np.finfo(np.float32).smallest_subnormal)
+"""Threshold of all labels: the smallest one, as a probability of 0 reaches none."""
+
 KINDS = ("multiclass", "multilabel", "indicator")
 """Kinds of targets."""
 
@@ -158,13 +161,13 @@ OptionsT_co = TypeVar("OptionsT_co", bound=Options, covariant=True)
 EngineT_co = TypeVar("EngineT_co", bound=Engine, covariant=True)
 
 
-class TunedScope(NamedTuple):
+class KeptScope(NamedTuple):
     """The scope of `predict`, and the model state that it belongs to."""
 
     scope: Any
     engine: Any
     tuned: Thresholds | None
-    state: tuple[int, ...]
+    state: tuple[float, ...]
 
 
 @dataclass
@@ -186,7 +189,7 @@ class Learned(Generic[OptionsT_co, EngineT_co]):
     tuned: Thresholds | None = None  # set for `predict`, by label id; later labels use the default
     compaction: CompactionReport | None = None  # of a compact model
     # The latest one of `predict`.
-    scope: TunedScope | None = field(default=None, init=False, repr=False, compare=False)
+    scope: KeptScope | None = field(default=None, init=False, repr=False, compare=False)
 
     def copy_around(self, engine: Any) -> Any:
         """Return a copy of everything but the engine, around another engine of these labels."""
@@ -297,10 +300,9 @@ class Learned(Generic[OptionsT_co, EngineT_co]):
             ) from error
         if np.isnan(values).any() or threshold is None:
             raise ParameterError("threshold: found NaN or None; expected numbers")
-        # A probability of 0 reaches no threshold.
-        least = np.maximum(least_scores(values), np.finfo(np.float32).smallest_subnormal)
+        least = np.maximum(least_scores(values), ABOVE_ZERO)
         if values.ndim == 0:
-            return least.reshape(1)
+            return least
         column_of, n_columns = self.columns()
         if values.shape != (n_columns,):
             raise ParameterError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
@@ -16,14 +16,16 @@ from labelgrove._parameters import integer, thread_count
 from labelgrove._sparse import csr_of
 from labelgrove._targets import Targets, parse_targets
 from labelgrove._validation import Rows, require_same_length
-from labelgrove.models.engine._learned import MISSING, AnyLearned, Ids, of_kinds
+from labelgrove.models.engine._learned import ABOVE_ZERO, MISSING, AnyLearned, Ids, of_kinds
 from labelgrove.models.engine._records import PLACES
 from labelgrove.models.engine._staged import first_stage, keeps_ranking, learnt_power
-from labelgrove.models.engine._tuned import tuned_scope
+from labelgrove.models.engine._tuned import scope_of_predict
 
 DENSE_LIMIT = 2**30
 """Largest dense result in bytes; for more, the caller must request a sparse result."""
 
+Costs = npt.NDArray[np.uint64]
+"""Costs of a search (n, 4): the fields of `SearchStats`."""
 
 _DIGITS = 6
 _LEAST_DOUBT = 2.0**-25  # of a probability that is rounded to 1
@@ -71,7 +73,7 @@ def best_labels(
     k = integer("k", k, 1)
     _refuse_if_too_large(rows.n_rows, k, 8)
     search, allowed, threads = learned.engine.top_k, learned.allowed(labels), thread_count(n_jobs)
-    first = _first_part(learned.engine, threads)
+    first = _first_part(learned.engine, rows.n_rows, threads)
     return _in_parts(
         rows, first, lambda part: search(*part.arrays, k, beam_width, allowed, threads)
     )
@@ -89,11 +91,11 @@ def best_classes(learned: AnyLearned, rows: Rows, n_jobs: int | None) -> npt.NDA
 
 def estimates(
     learned: AnyLearned, rows: Rows, threshold: Any, n_jobs: int | None, *, labels: Any = None
-) -> tuple[sp.csr_array, SearchStats]:
+) -> tuple[sp.csr_array, Costs]:
     """Return all probabilities that reach a threshold, one column per class, and costs."""
     scope = learned.engine.scope(learned.thresholds(threshold), learned.allowed(labels))
     indptr, ids, scores, costs = _found_within(learned, rows, scope, n_jobs)
-    return _to_csr(learned, indptr, ids, scores), SearchStats(*costs.T)
+    return _to_csr(learned, indptr, ids, scores), costs
 
 
 def indicator_of(
@@ -103,9 +105,7 @@ def indicator_of(
 
     The result is sparse (int8), unless the targets were dense.
     """
-    scope = tuned_scope(learned)
-    if scope is None:
-        scope = learned.engine.scope(learned.thresholds(otherwise))
+    scope = scope_of_predict(learned, otherwise)
     indptr, ids, *_ = _found_within(learned, rows, scope, n_jobs)
     ones = np.ones(len(ids), np.int8)
     if learned.dense:
@@ -121,18 +121,18 @@ def best_estimates(
     *,
     labels: Any = None,
     beam_width: int = 0,
-) -> tuple[sp.csr_array, SearchStats]:
+) -> tuple[sp.csr_array, Costs]:
     """Return the k largest probabilities of every row, one column per class, and costs."""
     ids, scores, costs = best_labels(learned, rows, k, n_jobs, labels=labels, beam_width=beam_width)
     there = ids != MISSING
-    indptr = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
-    found = _to_csr(learned, indptr, ids[there], scores[there])
-    return found, SearchStats(*costs.T)
+    indptr = np.zeros(len(ids) + 1, np.int64)
+    there.sum(axis=1).cumsum(out=indptr[1:])
+    return _to_csr(learned, indptr, ids[there], scores[there]), costs
 
 
 def all_estimates(
     learned: AnyLearned, rows: Rows, n_jobs: int | None, *, labels: Any = None
-) -> tuple[Any, SearchStats]:
+) -> tuple[Any, Costs]:
     """Return all probabilities: dense if the targets were dense or multi-class, else sparse.
 
     For multi-class targets every row sums to 1, unless only some labels are allowed. If nodes
@@ -146,16 +146,18 @@ def all_estimates(
     classes = learned.kind == "multiclass"
     if not (classes or learned.dense):
         return estimates(learned, rows, 0.0, n_jobs, labels=labels)
-    power = learned.options.odds if keeps_ranking(learned.engine) else 0.0
+    engine = learned.engine
+    power = learned.options.odds if keeps_ranking(engine) else 0.0
     if power > 0 and n_classes <= learned.options.learns_odds_to:
-        power = learnt_power(learned.engine, power)
+        power = learnt_power(engine, power)
     if power > 0 and classes and labels is None:
-        learned = replace(learned, engine=first_stage(learned.engine))
-    scope = learned.engine.scope(learned.thresholds(0.0), learned.allowed(labels))
-    search, threads = learned.engine.above_threshold, thread_count(n_jobs)
+        engine = first_stage(engine)
+    scope = engine.scope(ABOVE_ZERO, learned.allowed(labels))
+    search, threads = engine.above_threshold, thread_count(n_jobs)
     found = np.empty((rows.n_rows, n_classes), np.float64 if classes else np.float32)
-    costs: list[npt.NDArray[np.uint64]] = []
-    size = min(_first_part(learned.engine, threads), max(_FIRST_CELLS // max(n_classes, 1), 1))
+    costs: list[Costs] = []
+    first = _first_part(engine, rows.n_rows, threads)
+    size = min(first, max(_FIRST_CELLS // max(n_classes, 1), 1))
     begin = 0
     for part in _parts(rows, size):
         indptr, ids, scores, its_costs = search(*part.arrays, scope, threads)
@@ -165,7 +167,7 @@ def all_estimates(
             _to_shares(its, power)
         costs.append(its_costs)
         begin += part.n_rows
-    return found, SearchStats(*np.concatenate(costs).T)
+    return found, np.concatenate(costs)
 
 
 def _to_shares(found: npt.NDArray[np.float64], power: float) -> None:
@@ -188,12 +190,14 @@ def _found_within(
 ) -> tuple[Any, ...]:
     """Return row ends, ids, scores and costs of the labels that reach a scope's thresholds."""
     search, threads = learned.engine.above_threshold, thread_count(n_jobs)
-    first = _first_part(learned.engine, threads)
+    first = _first_part(learned.engine, rows.n_rows, threads)
     return _in_parts(rows, first, lambda part: search(*part.arrays, scope, threads), ends=True)
 
 
-def _first_part(engine: Any, threads: int) -> int:
-    """Return the number of rows of the first part; forests route many rows at once."""
+def _first_part(engine: Any, n_rows: int, threads: int) -> int:
+    """Return the most rows that the first part may have; forests route many rows at once."""
+    if n_rows <= _FIRST_PART:
+        return _FIRST_PART
     return max(_FIRST_PART, getattr(engine, "rows_together", 0) * threads)
 
 

@@ -259,7 +259,7 @@ class StagedEngine:
             lowest = np.nanmin(scores, axis=1, keepdims=True, initial=np.inf)
             _, best, more = self.first.top_k(*rows, PLACES, 0, None, threads, lowest)
             costs = _both(costs, more)
-        row_of = np.repeat(np.arange(len(scores)), most)
+        row_of = np.arange(len(scores)).repeat(most)
         found = self.stage.calibrated(scores.reshape(-1), row_of, best[:, :PLACES])
         found = found.reshape(scores.shape)
         if self.stage.reranks:

@@ -13,25 +13,26 @@ from labelgrove import _core
 from labelgrove._errors import ModelFileError
 from labelgrove._parameters import numbers
 from labelgrove.models._plt_options import EngineOptions
-from labelgrove.models.engine._learned import AnyLearned, TunedScope
+from labelgrove.models.engine._learned import AnyLearned, KeptScope
 from labelgrove.tuning import Thresholds
 from labelgrove.tuning._pairs import FloatArray
 
 _ARRAY = "threshold.value"
 
 
-def tuned_scope(learned: AnyLearned) -> Any | None:
-    """Return the engine's scope for the thresholds in force, kept until either changes, or None."""
+def scope_of_predict(learned: AnyLearned, otherwise: float) -> Any:
+    """Return the engine's scope for the thresholds in force, kept until either changes.
+
+    ``otherwise`` is the threshold of all labels if there are none.
+    """
     labels, engine = learned.labels, learned.engine
-    state = (engine.examples_seen, len(labels), labels.n_active, learned.n_columns)
+    state = (engine.examples_seen, len(labels), labels.n_active, learned.n_columns, otherwise)
     kept = learned.scope
     same = kept is not None and kept.engine is engine and kept.tuned is learned.tuned
     if kept is None or not same or kept.state != state:
         values = tuned_by_class(learned)
-        if values is None:
-            return None
-        scope = engine.scope(learned.thresholds(values))
-        kept = learned.scope = TunedScope(scope, engine, learned.tuned, state)
+        scope = engine.scope(learned.thresholds(otherwise if values is None else values))
+        kept = learned.scope = KeptScope(scope, engine, learned.tuned, state)
     return kept.scope
 
 
