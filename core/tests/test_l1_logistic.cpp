@@ -14,7 +14,9 @@ struct Problem {
   std::vector<double> costs;
 };
 
-Problem some_problem(std::uint64_t seed, std::uint32_t n, std::uint32_t columns, double cost) {
+// Of the entries of a column a share is not 0; an `offset` makes the columns alike.
+Problem some_problem(std::uint64_t seed, std::uint32_t n, std::uint32_t columns, double cost, double share = 0.3,
+                     float offset = 0.0F) {
   Random random(seed);
   Problem problem;
   for (std::uint32_t i = 0; i < n; ++i) {
@@ -23,9 +25,10 @@ Problem some_problem(std::uint64_t seed, std::uint32_t n, std::uint32_t columns,
   }
   for (std::uint32_t j = 0; j < columns; ++j) {
     for (std::uint32_t i = 0; i < n; ++i) {
-      if (j > 0 && !random.chance(0.3)) continue;
+      if (j > 0 && !random.chance(share)) continue;
+      const float value = j == 0 ? 1.0F : random.between(-0.5F, 1.0F) * static_cast<float>(problem.sides[i]);
       problem.x.rows.push_back(i);
-      problem.x.values.push_back(j == 0 ? 1.0F : random.between(-0.5F, 1.0F) * static_cast<float>(problem.sides[i]));
+      problem.x.values.push_back(j == 0 ? value : value + offset);
     }
     problem.x.begin.push_back(problem.x.rows.size());
   }
@@ -51,23 +54,31 @@ std::vector<double> gradient(const Problem& problem, std::span<const double> wei
   return gradient;
 }
 
+void check_optimal(L1Logistic& solver, const Problem& problem) {
+  const std::vector<double> start = gradient(problem, std::vector<double>(problem.x.size()));
+  solver.solve(problem.x, problem.sides, problem.costs, 1e-6, nullptr);
+  const std::vector<double> end = gradient(problem, solver.weights());
+  double first = 0.0;
+  double last = 0.0;
+  for (std::uint32_t j = 0; j < problem.x.size(); ++j) {
+    const double weight = solver.weights()[j];
+    first += std::max(0.0, std::fabs(start[j]) - 1.0);
+    last += weight != 0.0 ? std::fabs(end[j] + std::copysign(1.0, weight)) : std::max(0.0, std::fabs(end[j]) - 1.0);
+  }
+  CHECK(last <= 1e-6 * first + 1e-12);
+}
+
 TEST("l1 logistic: the solution is optimal for every weight") {
   L1Logistic solver;
   for (const double cost : {0.1, 1.0, 20.0, 1e5}) {
-    for (std::uint64_t seed = 0; seed < 5; ++seed) {
-      const Problem problem = some_problem(seed, 60, 25, cost);
-      const std::vector<double> start = gradient(problem, std::vector<double>(25));
-      solver.solve(problem.x, problem.sides, problem.costs, 1e-6, nullptr);
-      const std::vector<double> end = gradient(problem, solver.weights());
-      double first = 0.0;
-      double last = 0.0;
-      for (std::uint32_t j = 0; j < 25; ++j) {
-        const double weight = solver.weights()[j];
-        first += std::max(0.0, std::fabs(start[j]) - 1.0);
-        last += weight != 0.0 ? std::fabs(end[j] + std::copysign(1.0, weight)) : std::max(0.0, std::fabs(end[j]) - 1.0);
-      }
-      CHECK(last <= 1e-6 * first + 1e-12);
-    }
+    for (std::uint64_t seed = 0; seed < 5; ++seed) check_optimal(solver, some_problem(seed, 60, 25, cost));
+  }
+}
+
+TEST("l1 logistic: the solution is optimal for columns that are alike") {
+  L1Logistic solver;
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    for (const double share : {0.9, 1.0}) check_optimal(solver, some_problem(seed, 200, 25, 1.0, share, 5.0F));
   }
 }
 

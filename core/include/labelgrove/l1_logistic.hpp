@@ -39,6 +39,12 @@ class L1Logistic {
  private:
   double model(const SparseColumns& x, std::span<const std::int8_t> sides, std::span<const double> costs);
   void improve(const SparseColumns& x, double enough);
+  double pass_over_examples(const SparseColumns& x);
+  double pass_over_hessian();
+  double descend(std::size_t f, double gradient, double& sum);
+  double along(const SparseColumns& x, std::size_t f, double gradient) const;
+  void move(const SparseColumns& x, std::size_t f, double change);
+  void find_hessian(const SparseColumns& x);
   bool step(std::span<const std::int8_t> sides, std::span<const double> costs);
 
   std::vector<double> weights_;
@@ -51,6 +57,8 @@ class L1Logistic {
   std::vector<double> gradient_;     // by free column, of the loss
   std::vector<double> hessian_;      // its diagonal
   std::vector<double> steps_;        // d
+  std::vector<double> full_;         // the whole Hessian of the free columns, row by row; empty if not used
+  std::vector<double> slopes_now_;   // with it, by free column: derivative of the model at w + d
   double inner_ = 1.0;               // the relative accuracy to which the next model is solved
 };
 
