@@ -97,7 +97,7 @@ def within_magnitude(rows: Rows) -> Rows:
     Powers of two round nothing, so a model learns the same.
     """
     values = rows.values
-    if max(values.max(initial=0.0), -values.min(initial=0.0)) <= MAX_MAGNITUDE:
+    if not values.size or max(values[values.argmax()], -values[values.argmin()]) <= MAX_MAGNITUDE:
         return rows
     sizes = rows.n_features if rows.dense else np.diff(rows.indptr)
     row_of = np.repeat(np.arange(rows.n_rows), sizes)
@@ -310,8 +310,9 @@ def _check_dense(X: Any) -> Rows:
     if sp.issparse(array):  # from a data frame with only sparse columns
         return _check_sparse(array)
     values = np.ascontiguousarray(_as_float32(array))
-    if not np.isfinite(values).all():
-        row, column = np.argwhere(~np.isfinite(values))[0]
+    finite = np.isfinite(values)
+    if not finite.all():
+        row, column = np.argwhere(~finite)[0]
         place = _column_name(X, int(column))
         raise _not_finite(int(row), place, values[row, column], array[row, column])
     n, d = values.shape
