@@ -123,7 +123,10 @@ class StagedEngine:
         watched = [*self._observed(counted)]
         own = np.array([row for row, _ in watched], np.uint64)
         given = own[:0] if asked is None else asked
-        questions = own if asked is None else np.union1d(own, asked)
+        if len(own) > 0 and len(given) > 0:
+            questions = np.union1d(own, given)
+        else:
+            questions = own if watched else given
         seen, most = self.first.examples_seen, max(PLACES, k)
         found, scores = np.empty((0, PLACES), np.uint32), np.empty((0, PLACES), np.float32)
         arrays = indptr, ids, values, label_indptr, labels
