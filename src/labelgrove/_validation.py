@@ -347,7 +347,7 @@ def _checked_array(X: Any) -> Any:
 
 def _require_number_columns(X: Any) -> None:
     """Raise an error that names the first column of a data frame that does not hold numbers."""
-    for name in getattr(X, "column_names", getattr(X, "columns", ())):  # Arrow's are the first
+    for name in _columns_of(X):
         try:
             column = X[name]
         except (TypeError, LookupError):  # such as polars.LazyFrame, which holds no columns yet
@@ -435,9 +435,15 @@ def _as_float32(data: Any) -> npt.NDArray[np.float32]:
 
 def _column_name(X: Any, column: int) -> int | str:
     """Return the name of a data frame's column, quoted, or its number if it has none."""
-    names = getattr(X, "column_names", getattr(X, "columns", None))  # Arrow's are the first
-    name = column if names is None else names[column]
+    names = _columns_of(X)
+    name = names[column] if len(names) > column else column
     return repr(name) if isinstance(name, str) else column
+
+
+def _columns_of(X: Any) -> Any:
+    """Return the names of a data frame's columns; nothing if X is none."""
+    names = getattr(X, "column_names", None)  # Arrow's; in pandas, it may be a column
+    return names if isinstance(names, list | tuple) else getattr(X, "columns", ())
 
 
 def _not_finite(row: int, column: int | str, value: np.float32, given: Any) -> DataError:
