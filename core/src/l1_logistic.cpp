@@ -11,7 +11,7 @@ namespace {
 constexpr int kMostModels = 100;
 constexpr std::size_t kMostPasses = 1000;
 constexpr int kMostHalvings = 20;
-// Passes over the examples before those over the Hessian, except as many as it costs.
+// Passes over the examples before the Hessian is computed, beyond those that cost as much as computing it.
 constexpr std::size_t kFewPasses = 16;
 constexpr double kLeastCurvature = 1e-12;
 // A step must achieve this fraction of the decrease that the gradient promises (Yuan et al., Eq. 12).
@@ -77,8 +77,9 @@ double L1Logistic::model(const SparseColumns& x, std::span<const std::int8_t> si
 
 // Finds the step d that minimises the model plus |w + d|_1, until its subgradient's norm is at most `enough`.
 //
-// Columns that resemble each other, such as pixels from 0 to 255, need hundreds of passes. Once these have cost as
-// much as the Hessian, a smaller one takes the place of the examples (as in glmnet: Friedman et al. 2010, 2.2).
+// Columns that resemble each other, such as pixels from 0 to 255, need hundreds of passes. If the Hessian has fewer
+// entries than the columns, it takes their place once the passes have cost as much as computing it (as in glmnet:
+// Friedman et al. 2010, 2.2).
 void L1Logistic::improve(const SparseColumns& x, double enough) {
   moves_.assign(margins_.size(), 0.0);
   steps_.assign(free_.size(), 0.0);

@@ -31,7 +31,7 @@ constexpr double kTilt = 1e-3;
 constexpr double kPowerStep = 0.25;
 // The log-loss that a power e times as large or small as the one expected must save, summed over all examples.
 constexpr double kPowerTrust = 0.25;
-// The log-odds of the float next to 1 that is below it, nearly; greater ones count as this.
+// The log-odds of 1 - 2^-25, the least probability that a float rounds to 1; greater ones count as this.
 constexpr double kSurest = 25.0 * kLog2;
 constexpr double kMiddle = (kKnots - 1) / 2.0;
 // The first place of each group, and of one that would follow.

@@ -30,8 +30,8 @@ struct Word {
   std::span<const std::size_t> begins;  // where each letter begins, if the word is unspaced
 };
 
-// Calls use(part) for all parts of a word that features regard as words: the word itself or, in a script without spaces,
-// every two neighbouring letters.
+// Calls use(part) for every part of a word that counts as a word: the word itself or, in a script without spaces, each
+// pair of neighbouring letters.
 template <typename Use>
 void for_each_part(const Word& word, Use&& use) {
   const std::size_t size = word.units.size();
