@@ -16,6 +16,8 @@ from sklearn.utils.validation import validate_data
 from labelgrove._errors import DataError
 from labelgrove._names import Names, check_savable, is_missing
 
+_LEFT_OUT = ", or no entry for a missing value"
+
 
 class FeatureNames:
     """Feature names and their ids, in order of arrival.
@@ -170,6 +172,3 @@ def _feature(row: int, name: object, value: object) -> tuple[str, float]:
         f"X: row {row}, feature {name!r}: expected a number or a string{allowed}, "
         f"found {type(value).__name__}"
     )
-
-
-_LEFT_OUT = ", or no entry for a missing value"
