@@ -61,7 +61,7 @@ def fit_at_once(model: Any, X: Any, y: Any, sample_weight: Any, own: Mask) -> No
         model._progress = _core.Progress()
 
         def stop() -> None:
-            model._progress.stop()  # of the moment: a second stage begins another
+            model._progress.stop()  # the current one: a second stage begins another
 
         try:
             engine = run_watched(partial(_train, model, start, examples), turn.interrupts, stop)

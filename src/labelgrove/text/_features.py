@@ -70,7 +70,7 @@ class TextFeatures(  # type: ignore[call-arg]
         (0, 0) for none.
     subwords : tuple of two ints, optional
         Shortest and longest runs of letters within words that are features. At most 15; (0, 0) for
-        none. A letter with its marks counts as one, also with those that are vowels.
+        none. A letter and its marks, such as the vowel signs of Indic scripts, count as one.
     subwords_at : {"anywhere", "start"}, optional
         Position of subwords within a word. With "anywhere", the boundaries before and after a word
         count as letters, and a word that is too short, boundaries included, counts as a whole, as
