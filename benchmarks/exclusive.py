@@ -19,12 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmarks._data import Stream, is_there, load
 from benchmarks._results import command_line, write
-from labelgrove import (
-    LdSMClassifier,
-    MemoryTreeClassifier,
-    OnlinePLTClassifier,
-    PLTClassifier,
-)
+from labelgrove import LdSMClassifier, MemoryTreeClassifier, OnlinePLTClassifier, PLTClassifier
 
 FILES = ("clinc150-tfidf", "cpv-italian", "onet-titles")
 ROWS = 2000

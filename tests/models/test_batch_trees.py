@@ -8,13 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from labelgrove import (
-    DataError,
-    EmbeddingClassifier,
-    LabelTree,
-    OnlinePLTClassifier,
-    PLTClassifier,
-)
+from labelgrove import DataError, EmbeddingClassifier, LabelTree, OnlinePLTClassifier, PLTClassifier
 from labelgrove.models.engine._trees import TreePlan
 from labelgrove.trees import (
     cost_tree,

@@ -14,12 +14,7 @@ from labelgrove._errors import DataError
 from labelgrove._parameters import integer
 from labelgrove._targets import parse_targets
 from labelgrove._validation import n_rows_of
-from labelgrove.evaluation._course import (
-    ProgressiveResult,
-    ProgressPoint,
-    StreamRecord,
-    as_result,
-)
+from labelgrove.evaluation._course import ProgressiveResult, ProgressPoint, StreamRecord, as_result
 from labelgrove.evaluation._observed import Predictor
 
 

@@ -27,12 +27,7 @@ from labelgrove.trees._structure import (
     places_of_labels,
     statistics_of,
 )
-from labelgrove.trees._text_formats import (
-    read_edge_list,
-    read_json,
-    write_edge_list,
-    write_json,
-)
+from labelgrove.trees._text_formats import read_edge_list, read_json, write_edge_list, write_json
 
 
 class LabelTree:
