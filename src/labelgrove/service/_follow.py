@@ -65,7 +65,7 @@ class Follower:
         """Stop copying, without waiting for a leader that does not answer."""
         self._stopping.set()
         self._thread.join(_PATIENCE)
-        for client in self._clients.values():
+        for client in list(self._clients.values()):  # the thread may still be removing some
             client.close()
 
     def _run(self) -> None:
