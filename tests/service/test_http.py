@@ -106,7 +106,7 @@ def test_bounds(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     refused(client.post(f"{DEMO}/examples", content=b"{}"), 415, "application/json")
     refused(client.post(f"{DEMO}/suggest", json={}), 415, "form")
     refused(client.get("/nowhere"), 404, "/openapi.json")
-    refused(client.get(f"{DEMO}/suggest"), 405)
+    refused(client.get(f"{DEMO}/suggest"), 405, "expected POST")
     allowed = client.post(DEMO, json={}).headers["Allow"].split(", ")
     assert {"GET", "HEAD", "PUT", "DELETE"} <= set(allowed)
 

@@ -101,8 +101,9 @@ class _Resource(Path):
         if scope["method"] in (self.methods or ()):
             response = await answer(self._context, self._route, request)
         else:
-            response = problem(405, f"{_asked(scope)}: expected another method")
-            response.headers["Allow"] = ", ".join(sorted(self._allowed))
+            allowed = sorted(self._allowed)
+            response = problem(405, f"{_asked(scope)}: expected {' or '.join(allowed)}")
+            response.headers["Allow"] = ", ".join(allowed)
         response.raw_headers += _RAW_HEADERS
         await response(scope, receive, send)
 
