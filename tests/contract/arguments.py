@@ -100,7 +100,7 @@ def check_the_threshold_of_predict(make: Make) -> None:
 def check_results_that_no_memory_can_hold_are_refused(make: Make) -> None:
     X, y = checkerboard(1)
     clf = make().fit(X, y)
-    with pytest.raises(LabelGroveError, match="GiB"):
+    with pytest.raises(LabelGroveError, match="GiB; ask for a smaller k"):
         clf.predict_topk(X, 2**27)
     with pytest.raises(LabelGroveError, match=r"GiB|\bk\b"):
         clf.predict_topk(X, 2**62)

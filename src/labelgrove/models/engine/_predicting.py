@@ -71,7 +71,7 @@ def best_labels(
     ``beam_width`` is 0 for exact search.
     """
     k = integer("k", k, 1)
-    _refuse_if_too_large(rows.n_rows, k, 8)
+    _refuse_if_too_large(rows.n_rows, k, 8, "a smaller k")
     search, allowed, threads = learned.engine.top_k, learned.allowed(labels), thread_count(n_jobs)
     first = _first_part(learned.engine, rows.n_rows, threads)
     return _in_parts(
@@ -142,7 +142,9 @@ def all_estimates(
     probabilities are divided by their sum.
     """
     n_classes = learned.columns()[1]
-    _refuse_if_too_large(rows.n_rows, n_classes, 12)
+    _refuse_if_too_large(
+        rows.n_rows, n_classes, 12, "the best labels only, for those above a threshold,"
+    )
     classes = learned.kind == "multiclass"
     if not (classes or learned.dense):
         return estimates(learned, rows, 0.0, n_jobs, labels=labels)
@@ -288,11 +290,11 @@ def _matrix_of(
     return csr_of(scores, column_of[ids], indptr, (len(indptr) - 1, n_columns))
 
 
-def _refuse_if_too_large(n_rows: int, n_classes: int, cell_bytes: int) -> None:
-    """Refuse a dense result of more than a GiB."""
+def _refuse_if_too_large(n_rows: int, n_classes: int, cell_bytes: int, instead: str) -> None:
+    """Refuse a dense result of more than a GiB, and tell what to ask for ``instead``."""
     size = n_rows * n_classes * cell_bytes
     if size > DENSE_LIMIT:
         raise DataError(
-            f"scores of {n_classes} labels for {n_rows} rows would take {size / 2**30:.1f} GiB; "
-            "ask for the best labels only, for those above a threshold, or for fewer rows"
+            f"scores of {n_classes} labels for each of {n_rows} rows would take "
+            f"{size / 2**30:.1f} GiB; ask for {instead} or for fewer rows"
         )
