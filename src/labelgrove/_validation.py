@@ -447,8 +447,12 @@ def _columns_of(X: Any) -> Any:
 
 
 def _not_finite(row: int, column: int | str, value: np.float32, given: Any) -> DataError:
-    found = "NaN" if np.isnan(value) else f"{given}, which is infinity in 32 bits"
+    found, expected = f"{given}, which is infinity in 32 bits", "a finite number"
+    if np.isnan(value):
+        found = "NaN"
+        if isinstance(column, str):  # of a data frame, which has no other way to leave it out
+            expected += ", or rows as dicts, which may leave values out"
     return DataError(
-        f"X: row {row}, column {column}: found {found}; expected a finite number "
+        f"X: row {row}, column {column}: found {found}; expected {expected} "
         "(Input X contains NaN or infinity)"
     )
