@@ -482,6 +482,7 @@ def test_what_cannot_race_is_refused() -> None:
         ({}, [1, 2, 3], 9, "models={}: expected a dict"),
         ([Knows()], [1, 2, 3], 9, "expected a dict"),
         ({"all": Knows()}, [1, 2], 9, "found 2 examples"),
+        ({"all": Knows()}, [1], 9, "found 1 example; expected at least 3"),
         ({"all": Knows()}, [1, 2, 3], 2, "n_examples=2"),
         ({"all": Knows()}, [1, 2, 3], 4.5, "n_examples=4.5: expected an integer"),
     ):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import signal
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 import labelgrove
 from cli.conftest import as_json, as_json_lines, run, write_jsonl
 from labelgrove.data import read_examples
+from labelgrove.evaluation._race import Round, Standing
 
 
 def test_training_on_text_is_the_text_classifier(texts: Path, tmp_path: Path) -> None:
@@ -306,6 +308,29 @@ def test_auto_lets_parts_of_words_count_where_words_say_little(tmp_path: Path) -
     assert (tmp_path / "a.lg").read_bytes() == (tmp_path / "b.lg").read_bytes()
     told = run(*words, "--set", "text.preset=words").stderr.splitlines()
     assert len(told) == 2 and "text." not in told[-1]  # no race of what was already said
+
+
+def test_auto_says_why_it_leaves_parts_of_words_that_lead_by_little(
+    texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def narrow(models: Mapping[str, Any], *_: Any, **__: Any) -> list[Round]:
+        """Let the last model win by less than the error."""
+        first, *others = reversed(models)
+        behind = [Standing(name, 0.5, 0.01, 0.01, True) for name in others]
+        return [Round(90, (Standing(first, 0.51, 0.0, 0.0, True), *behind))]
+
+    monkeypatch.setattr("labelgrove.cli._choice.race", narrow)
+    told = run("train", "--algorithm", "auto", texts, "-o", tmp_path / "a.lg").stderr.splitlines()
+    assert told[-2].startswith("parts of words are not clearly better")
+    assert "text." in told[-3] and "text." not in told[-1]
+
+
+def test_auto_needs_enough_examples_to_hold_some_out(tmp_path: Path) -> None:
+    data = write_jsonl(tmp_path / "one.jsonl", [{"text": "late parcel", "labels": ["shipping"]}])
+    said = run("train", "--algorithm", "auto", data, "-o", tmp_path / "a.lg", status=1).stderr
+    assert said == (
+        f"error: --algorithm auto: {data} holds 1 example; expected at least 3, to hold some out\n"
+    )
 
 
 def test_what_a_race_chooses_fits_the_other_options(

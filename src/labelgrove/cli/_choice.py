@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from labelgrove._errors import ParameterError
+from labelgrove._errors import DataError, ParameterError
 from labelgrove.cli._models import ALGORITHMS, Model, inputs_of
 from labelgrove.cli.streams._console import say
+from labelgrove.cli.streams._numbers import counted
 from labelgrove.cli.streams._source import Source, joined, rows
 from labelgrove.data import Examples
 from labelgrove.evaluation import race
-from labelgrove.evaluation._race import CLEARLY, Round, Standing
+from labelgrove.evaluation._race import CLEARLY, FOLDS, Round, Standing
 from labelgrove.models import LOMTreeClassifier
 
 #: Value of ``--algorithm`` that lets a race choose.
@@ -57,6 +58,11 @@ def chosen_algorithm(
     """
     source.refuse_pipe("--algorithm auto")
     sample = _sample(source, size, seed)
+    if sample.n_rows < FOLDS:
+        raise DataError(
+            f"--algorithm auto: {source.path} holds {counted(sample.n_rows, 'example')}; expected "
+            f"at least {FOLDS}, to hold some out"
+        )
     settings = {
         name: [*given, *(f"{key}={value}" for key, value in parameters.items())]
         for name, (_, parameters) in candidates(sample.labels).items()
@@ -83,6 +89,8 @@ def chosen_algorithm(
         # They take several times the time and memory, so they have to be clearly better.
         if not any(one.name == best and one.behind <= CLEARLY * one.error for one in standings):
             chosen = parts[standings[0].name]
+        elif standings[0].name != best:
+            say("parts of words are not clearly better, and cost several times the time and memory")
     options = "".join(f" --set {one}" for one in chosen[len(given) :])
     say(f"chosen: --algorithm {best}{options}")
     return best, chosen

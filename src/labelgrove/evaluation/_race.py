@@ -17,7 +17,8 @@ from labelgrove.evaluation._observed import observe
 from labelgrove.metrics._ranking import match, ndcg_of_rows
 from labelgrove.metrics._score import FloatArray
 
-_FOLDS = 3
+FOLDS = 3
+"""Number of folds, and the fewest examples that can race."""
 _PLACES = 5
 _FIRST = 1000
 CLEARLY = 3.0
@@ -115,14 +116,15 @@ def race(
         raise ParameterError(
             f"models={brief(models)}: expected a dict of names to one or more models"
         )
-    n_examples = integer("n_examples", n_examples, _FOLDS)
+    n_examples = integer("n_examples", n_examples, FOLDS)
     try:
         X, Y = indexable(X, Y)
     except ValueError as error:
         raise DataError(f"X and Y: {error}") from error
     n = X.shape[0] if hasattr(X, "shape") else len(X)
-    if n < _FOLDS:
-        raise DataError(f"found {n} examples; expected at least {_FOLDS}, to hold some out")
+    if n < FOLDS:
+        found = "1 example" if n == 1 else f"{n} examples"
+        raise DataError(f"found {found}; expected at least {FOLDS}, to hold some out")
     order = np.random.default_rng(seed_from(random_state)).permutation(n)[:n_examples]
     left, rounds = list(models), []
     before = dict.fromkeys(models, np.inf)
@@ -139,9 +141,9 @@ def race(
 
 def _gains(model: Any, X: Any, Y: Any, rows: npt.NDArray[np.int64]) -> FloatArray:
     """Return the cross-validated nDCG of every row."""
-    part = np.arange(len(rows)) % _FOLDS
+    part = np.arange(len(rows)) % FOLDS
     gains = np.empty(len(rows))
-    for fold in range(_FOLDS):
+    for fold in range(FOLDS):
         learnt, held = np.sort(rows[part != fold]), rows[part == fold]
         fitted = clone(model).fit(_safe_indexing(X, learnt), _safe_indexing(Y, learnt))
         asked = [(_safe_indexing(X, held), _safe_indexing(Y, held))]
