@@ -280,6 +280,12 @@ def test_bad_streams_are_named(stream: Any, message: str) -> None:
         progressive_validation(Popular(), stream)
 
 
+def test_a_model_that_learns_only_in_batch_is_refused_on_a_stream() -> None:
+    for clf in PLTClassifier(), TextClassifier(PLTClassifier()):
+        with pytest.raises(ParameterError, match=r"^clf is .*PLTClassifier\(\)\)?, which has no"):
+            progressive_validation(clf, [({"a": 1}, ["b"])])
+
+
 @pytest.mark.parametrize("wrong", [{"k": 0}, {"window": 0}, {"every": 0}, {"every": 2.5}])
 def test_parameters_outside_their_domain_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ParameterError, match=next(iter(wrong))):

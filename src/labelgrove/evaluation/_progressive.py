@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.exceptions import NotFittedError
 
-from labelgrove._errors import DataError
+from labelgrove._errors import DataError, ParameterError, brief
 from labelgrove._parameters import integer
 from labelgrove._targets import parse_targets
 from labelgrove._validation import n_rows_of
@@ -74,7 +74,8 @@ def progressive_validation(
         When the stream is empty, an example cannot be read, or single labels and collections are
         mixed; the message names the example. The model keeps what it has learnt so far.
     ParameterError
-        When `k`, `window` or `every` is not a positive whole number.
+        When `k`, `window` or `every` is not a positive whole number, or the model has no
+        ``partial_fit``.
 
     Examples
     --------
@@ -127,6 +128,11 @@ def iter_progressive(
     """
     record = StreamRecord(places=integer("k", k, 1), window=integer("window", window, 1))
     step = None if every is None else integer("every", every, 1)
+    if not hasattr(clf, "partial_fit"):
+        raise ParameterError(
+            f"clf is {brief(clf)}, which has no partial_fit: expected a model that learns online "
+            "(labelgrove.evaluate measures any model on examples held out)"
+        )
     shown = 0
     for example in _examples_of(stream):
         _predict_then_learn(clf, example, record)
