@@ -114,6 +114,11 @@ def test_one_level_is_one_versus_rest() -> None:
     assert np.array_equal(*scores) and three.tree_.depth == 1
 
 
+def test_a_wrong_way_to_tune_while_learning_is_refused_with_both_right_ones() -> None:
+    with pytest.raises(ParameterError, match="thresholds='of': expected None or 'ofo'"):
+        OnlinePLTClassifier(thresholds="of").fit(np.eye(2), [["a"], ["b"]])
+
+
 def test_a_fixed_tree_takes_no_other_labels() -> None:
     X, y = checkerboard(2)
     tree = LabelTree([-1, 0, 0, 1, 1], {2: 2, 3: 0, 4: 1})

@@ -139,8 +139,8 @@ class EngineOptions(BudgetedOptions):
         a = real("ofo_a", p["ofo_a"], 0.0, b)
         every = integer("ofo_every", p["ofo_every"], 1, 1000)
         tunes = p["thresholds"] is not None
-        if tunes:
-            choice("thresholds", p["thresholds"], ["ofo"])
+        if tunes and not (isinstance(p["thresholds"], str) and p["thresholds"] == "ofo"):
+            raise ParameterError(f"thresholds={brief(p['thresholds'])}: expected None or 'ofo'")
         adapts = isinstance(p["replay"], str)
         if adapts and p["replay"] != "auto":
             raise ParameterError(
