@@ -202,6 +202,13 @@ def test_an_estimator_that_cannot_learn_online_is_refused(kind: Any, estimator: 
         kind(estimator)
 
 
+def test_a_class_instead_of_an_estimator_is_refused() -> None:
+    with pytest.raises(
+        ParameterError, match=r"class OnlinePLT\w+: expected OnlinePLTClassifier\(\)"
+    ):
+        Classifier(OnlinePLTClassifier)
+
+
 def test_an_estimator_of_classes_cannot_learn_sets() -> None:
     with pytest.raises(ParameterError, match="is a LOMTreeClassifier, which learns one class per"):
         MultiLabelClassifier(LOMTreeClassifier())

@@ -40,6 +40,9 @@ class _OneByOne:
     """
 
     def __init__(self, estimator: Any = None) -> None:
+        if isinstance(estimator, type) and issubclass(estimator, OnlineClassifier):
+            name = estimator.__name__
+            raise ParameterError(f"estimator is the class {name}: expected {name}()")
         if not isinstance(estimator, OnlineClassifier | None):
             raise ParameterError(
                 f"estimator is a {type(estimator).__name__}: expected an estimator of LabelGrove "
