@@ -278,6 +278,9 @@ def test_auto_trains_what_is_best_on_a_sample(texts: Path, tmp_path: Path) -> No
     ).stderr.splitlines()
     assert told[0].startswith("trial on 90 examples, nDCG@5: ")
     best = told[0].split()[5]
+    assert told[-2] == (
+        "warning: 90 examples are too few for a reliable choice; expected at least 200"
+    )
     chosen = told[-1].removeprefix("chosen: ").split()
     assert chosen[:2] == ["--algorithm", best]
     run("train", *chosen, texts, "-o", tmp_path / "b.lg")

@@ -9,7 +9,7 @@ import numpy as np
 
 from labelgrove._errors import DataError, ParameterError
 from labelgrove.cli._models import ALGORITHMS, Model, inputs_of
-from labelgrove.cli.streams._console import say
+from labelgrove.cli.streams._console import say, say_warning
 from labelgrove.cli.streams._numbers import counted
 from labelgrove.cli.streams._source import Source, joined, rows
 from labelgrove.data import Examples
@@ -22,6 +22,9 @@ AUTO = "auto"
 
 #: Default number of examples in the last round.
 TRIAL = 4000
+
+#: With fewer examples, differences of several points may be chance.
+_ENOUGH = 200
 
 #: Forests of fifty trees would take as long as all other algorithms together.
 _SETTINGS: dict[str, dict[str, Any]] = {
@@ -91,6 +94,11 @@ def chosen_algorithm(
             chosen = parts[standings[0].name]
         elif standings[0].name != best:
             say("parts of words are not clearly better, and cost several times the time and memory")
+    if sample.n_rows < _ENOUGH:
+        say_warning(
+            f"{counted(sample.n_rows, 'example')} are too few for a reliable choice; expected at "
+            f"least {_ENOUGH}"
+        )
     options = "".join(f" --set {one}" for one in chosen[len(given) :])
     say(f"chosen: --algorithm {best}{options}")
     return best, chosen
