@@ -396,6 +396,15 @@ def _ranked(row: dict[str, Any]) -> str:
     return f"{100 * row['p@1']:.1f}, {100 * row['psp@1']:.1f}" if shown else ""
 
 
+def drift(found: Results) -> str:
+    """Accuracy along streams whose labels change their meaning, by settings."""
+    rows: list[list[object]] = []
+    for row in found[0]["rows"]:
+        header, (name, *shares) = list(row), row.values()
+        rows.append([name, *(f"{100 * share:.1f}" for share in shares)])
+    return table(header, rows)
+
+
 def exclusive(found: Results) -> str:
     """Log-loss and calibration error of classes, by model and how probabilities are made."""
     ways = dict.fromkeys(way for row in found[0]["rows"] for way in row)

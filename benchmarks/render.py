@@ -53,6 +53,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "multiclass": _multiclass_tables.multiclass,
     "classes": _multiclass_tables.classes,
     "river": _multiclass_tables.river,
+    "drift": _tables.drift,
     "ldsm": _tree_tables.ldsm,
     "fastxml": _tree_tables.fastxml,
     "splits": _tree_tables.splits,
@@ -67,7 +68,11 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "training": _text_table.training,
     "embedding": _embedding_table.embedding,
 }
-ELSEWHERE = {"models": "which-model.md", "exclusive": "decisions/calibration.md"}
+ELSEWHERE = {
+    "models": "which-model.md",
+    "exclusive": "decisions/calibration.md",
+    "drift": "how-to/streams.md",
+}
 """Tables that are on another page below the same folder."""
 
 PLOTS: dict[str, tuple[Callable[[Results, Path], None], str]] = {
