@@ -30,7 +30,7 @@ STREAMS: dict[str, Any] = {
         n_drift_centroids=12,
         change_speed=0.002,
     ),
-    "`LED`: ten classes that stay": synth.LED(  # type: ignore[no-untyped-call]
+    "`LED`: ten classes that stay": synth.LED(
         seed=1, noise_percentage=0.1, irrelevant_features=True
     ),
 }
