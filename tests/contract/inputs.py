@@ -180,7 +180,7 @@ def check_dicts_may_hold_categories(make: Make) -> None:
     for missing, told in (
         (np.nan, f"found nan; expected a finite number{absent}$"),
         (None, f"expected a number or a string{absent}, found NoneType$"),
-        (np.datetime64("NaT"), f"{absent}, found datetime64$"),
+        (np.datetime64("NaT", "D"), f"{absent}, found datetime64$"),
     ):
         with pytest.raises(DataError, match=f"X: row 1, feature 'size': .*{told}"):
             clf.partial_fit([{"colour": "red"}, {"size": missing}], ["red", "m"])
