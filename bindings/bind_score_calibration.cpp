@@ -69,7 +69,7 @@ void register_score_calibration(nb::module_& module) {
             const std::span<const double> all(view(numbers));
             ScoreCalibration::Losses losses;
             if (all.size() <= losses.size() || (all.size() - losses.size()) % 2 == 0)
-              throw std::invalid_argument("a calibration has an odd number of numbers, and its losses");
+              throw std::invalid_argument("a calibration has a weight, as many hits as counts, and its losses");
             std::ranges::copy(all.last(losses.size()), losses.begin());
             const auto parts = all.first(all.size() - losses.size()).subspan(1);
             const auto middle = parts.begin() + static_cast<std::ptrdiff_t>(parts.size() / 2);

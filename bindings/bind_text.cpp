@@ -157,7 +157,7 @@ void register_text(nb::module_& module) {
         return to_array(ends);
       },
       nb::arg("text"),
-      "The ends, in bytes of UTF-8, of every word, and of every two letters in scripts without spaces.");
+      "Where, in bytes of UTF-8, each word begins and ends, or each two letters in scripts without spaces.");
 }
 
 }  // namespace labelgrove::bindings

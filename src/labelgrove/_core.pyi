@@ -626,7 +626,7 @@ class TextFeatures:
 
 def words_of(text: str) -> NDArray[numpy.uint64]:
     """
-    The ends, in bytes of UTF-8, of every word, and of every two letters in scripts without spaces.
+    Where, in bytes of UTF-8, each word begins and ends, or each two letters in scripts without spaces.
     """
 
 def label_vectors(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], dimension: int, ends: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], examples: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> tuple:

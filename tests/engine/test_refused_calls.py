@@ -446,7 +446,7 @@ def test_calibrations_that_do_not_fit() -> None:
     for row in (2, -1):
         refused(calibration.calibrated, f32(0), i64(row), best, match="row does not exist")
     for size in (0, 2, 16, 18):
-        refused(_core.ScoreCalibration.load, np.ones(size), match="odd number")
+        refused(_core.ScoreCalibration.load, np.ones(size), match="as many hits as counts")
 
 
 def test_rerankings_that_do_not_fit() -> None:
