@@ -14,8 +14,10 @@ constexpr double kBinsPerUnit = static_cast<double>(kBins) / (2.0 * kRange);
 
 // Fewer positives measure nothing.
 constexpr double kFewestPositives = 50.0;
-// Neighbouring bins are united until they hold this many positives and negatives each.
-constexpr double kFewestOfEach = 4.0;
+// Neighbouring bins are united until they hold one positive and one negative for every so many positives counted, at
+// most four of each. With few examples the margins that leave no doubt would otherwise be united with those that do.
+constexpr double kPositivesForOne = 200.0;
+constexpr double kMostOfEach = 4.0;
 // Beyond the outermost points measured the probability approaches 0 and 1; at the end of the range it has this share of
 // its last distance left.
 constexpr double kLeftAtEnd = 0.25;
@@ -40,15 +42,22 @@ struct Pool {
   }
 };
 
+double total(const MarginCounts::Counts& counts) {
+  double sum = 0.0;
+  for (const std::uint64_t count : counts) sum += static_cast<double>(count);
+  return sum;
+}
+
 // Pool-adjacent-violators (Ayer et al. 1955) over groups of bins; their shares rise strictly.
 std::vector<Pool> pools_of(const MarginCounts& counts) {
+  const double of_each = std::clamp(total(counts.positives()) / kPositivesForOne, 1.0, kMostOfEach);
   std::vector<Pool> pools;
   Pool group;
   for (std::size_t bin = 0; bin < kBins; ++bin) {
     const auto positives = static_cast<double>(counts.positives()[bin]);
     const double size = positives + static_cast<double>(counts.negatives()[bin]);
     group.add({positives, size, 0.0, 0.0, size * centre(bin)});
-    const bool few = std::min(group.positives, group.size - group.positives) < kFewestOfEach;
+    const bool few = std::min(group.positives, group.size - group.positives) < of_each;
     if (group.size == 0.0 || (few && bin + 1 < kBins)) continue;
     group.smoothed_positives = group.positives + 0.5;
     group.smoothed_size = group.size + 1.0;
@@ -73,12 +82,6 @@ std::vector<Point> points_of(const std::vector<Pool>& pools) {
   points.front().probability = kLeftAtEnd * points[1].probability;
   points.push_back({kRange, 1.0 - kLeftAtEnd * (1.0 - points.back().probability)});
   return points;
-}
-
-double total(const MarginCounts::Counts& counts) {
-  double sum = 0.0;
-  for (const std::uint64_t count : counts) sum += static_cast<double>(count);
-  return sum;
 }
 
 }  // namespace

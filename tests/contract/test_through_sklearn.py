@@ -110,7 +110,7 @@ def label_sets(*, spread: float = 0.15) -> tuple[Rows, npt.NDArray[np.int64]]:
 
 
 POWERS = {OnlinePLTClassifier: 1.5, PLTClassifier: 1}
-"""Of the odds of a class, in proportion to which it is the only right one."""
+"""Of the odds of one of many classes, in proportion to which it is the only right one."""
 
 
 class ByName(ClassifierMixin, BaseEstimator):
@@ -123,7 +123,8 @@ class ByName(ClassifierMixin, BaseEstimator):
         for i, row in enumerate(names):
             P[i, np.searchsorted(self.classes_, row)] = scores[i]
         if model.target_type_ == "multiclass":
-            power = POWERS.get(type(model), 0)
+            most = POWERS.get(type(model), 0)
+            power = round(4 * (most - (2 * most - 1) / len(self.classes_))) / 4 if most else 0
             odds = np.array([[p / max(1 - p, 2.0**-25) for p in row] for row in P.tolist()])
             P = odds**power if power else P
             P = P / P.sum(axis=1, keepdims=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 BINS, RANGE = 256, 4.0
-FEWEST_POSITIVES, FEWEST_OF_EACH = 50, 4
+FEWEST_POSITIVES, POSITIVES_FOR_ONE, MOST_OF_EACH = 50, 200, 4
 
 
 def centre(b: int) -> float:
@@ -31,11 +31,12 @@ def curve(negatives: Sequence[int], positives: Sequence[int]) -> list[float]:
     """The probability at the centre of every bin."""
     if sum(positives) < FEWEST_POSITIVES:
         return [math.exp(-(max(0.0, 1 - centre(b)) ** 2)) for b in range(BINS)]
+    of_each = min(max(1, sum(positives) / POSITIVES_FOR_ONE), MOST_OF_EACH)
     groups: list[list[int]] = [[]]  # of neighbouring bins
     for b in range(BINS):
         groups[-1].append(b)
         few = min(sum(of[i] for i in groups[-1]) for of in (negatives, positives))
-        if few >= FEWEST_OF_EACH:
+        if few >= of_each:
             groups.append([])
     right = [float(sum(positives[b] for b in group)) for group in groups]
     all_of = [sum(float(negatives[b] + positives[b]) for b in group) for group in groups]

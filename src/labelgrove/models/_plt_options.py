@@ -75,6 +75,15 @@ CALM, MOST = 2, 12
 FIRST_LEAVES, LEAVES = 256, 64
 
 
+def _odds(classes: int, of_many: float) -> float:
+    """Return `Options.odds` of so many classes, which approaches that of many.
+
+    Of two classes each is as probable as the other is not. Their odds count the same evidence
+    twice, so their power is 1/2.
+    """
+    return round(4 * (of_many - (2 * of_many - 1) / max(classes, 2))) / 4
+
+
 @dataclass(frozen=True, kw_only=True)
 class BudgetedOptions(Options):
     """Options of an online engine, whose memory ``max_bytes`` limits."""
@@ -122,10 +131,9 @@ class EngineOptions(BudgetedOptions):
     ofo_every: int = 1  # OFO predicts one example in this many; 1 if no thresholds are tuned
     n_trees: int = given("n_trees", integer, 1, 1000, default=1)
 
-    @property
-    def odds(self) -> float:
+    def odds(self, classes: int) -> float:
         """As `Options.odds`: the probabilities of unlikely labels are too high with AROW's link."""
-        return 1.5 if self.learner == LEARNERS["arow"] else 1.0
+        return _odds(classes, 1.5 if self.learner == LEARNERS["arow"] else 1.0)
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
@@ -223,10 +231,9 @@ class BatchOptions(Options):
     online: EngineOptions | None = None
     plenty: float = 0.0  # C falls for children with more examples; 0: the same C for all
 
-    @property
-    def odds(self) -> float:
+    def odds(self, classes: int) -> float:
         """As `Options.odds`."""
-        return 0.0 if self.link == LINKS["softmax"] else 1.0
+        return 0.0 if self.link == LINKS["softmax"] else _odds(classes, 1.0)
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:

@@ -149,7 +149,7 @@ def all_estimates(
     if not (classes or learned.dense):
         return estimates(learned, rows, 0.0, n_jobs, labels=labels)
     engine = learned.engine
-    power = learned.options.odds if keeps_ranking(engine) else 0.0
+    power = learned.options.odds(n_classes) if keeps_ranking(engine) else 0.0
     if power > 0 and n_classes <= learned.options.learns_odds_to:
         power = learnt_power(engine, power)
     if power > 0 and classes and labels is None:

@@ -87,9 +87,8 @@ class Options:
     sums_bytes: int = 0
     """Limit on the sums of a second stage; 0 for none."""
 
-    @property
-    def odds(self) -> float:
-        """Power of a class's odds in proportion to which it is the only right one.
+    def odds(self, classes: int) -> float:
+        """Return the power of a class's odds in proportion to which it is the only right one.
 
         A multiple of 1/4, used until a second stage has learnt another; 0 if the probabilities of
         all labels sum to 1 anyway. See docs/decisions/calibration.md.
