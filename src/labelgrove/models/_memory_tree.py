@@ -32,7 +32,7 @@ class MemoryTreeOptions(BudgetedOptions):
     normalize: bool = given("normalize", flag)
     seed: int = seed()
 
-    def odds(self, classes: int) -> float:
+    def odds(self, _: int, /) -> float:
         """As `Options.odds`: with classifiers, every label has a probability of its own."""
         return 1.0 if self.classifiers else 0.0
 

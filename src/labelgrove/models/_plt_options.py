@@ -131,7 +131,7 @@ class EngineOptions(BudgetedOptions):
     ofo_every: int = 1  # OFO predicts one example in this many; 1 if no thresholds are tuned
     n_trees: int = given("n_trees", integer, 1, 1000, default=1)
 
-    def odds(self, classes: int) -> float:
+    def odds(self, classes: int, /) -> float:
         """As `Options.odds`: the probabilities of unlikely labels are too high with AROW's link."""
         return _odds(classes, 1.5 if self.learner == LEARNERS["arow"] else 1.0)
 
@@ -231,7 +231,7 @@ class BatchOptions(Options):
     online: EngineOptions | None = None
     plenty: float = 0.0  # C falls for children with more examples; 0: the same C for all
 
-    def odds(self, classes: int) -> float:
+    def odds(self, classes: int, /) -> float:
         """As `Options.odds`."""
         return 0.0 if self.link == LINKS["softmax"] else _odds(classes, 1.0)
 

@@ -87,11 +87,12 @@ class Options:
     sums_bytes: int = 0
     """Limit on the sums of a second stage; 0 for none."""
 
-    def odds(self, classes: int) -> float:
+    def odds(self, _: int, /) -> float:
         """Return the power of a class's odds in proportion to which it is the only right one.
 
-        A multiple of 1/4, used until a second stage has learnt another; 0 if the probabilities of
-        all labels sum to 1 anyway. See docs/decisions/calibration.md.
+        The argument is the number of classes. The power is a multiple of 1/4, used until a second
+        stage has learnt another; 0 if the probabilities of all labels sum to 1 anyway. See
+        docs/decisions/calibration.md.
         """
         return 0.0
 
