@@ -1,6 +1,7 @@
 #include "labelgrove/calibration.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "labelgrove/elementary.hpp"
@@ -14,17 +15,26 @@ constexpr double kBinsPerUnit = static_cast<double>(kBins) / (2.0 * kRange);
 
 // Fewer positives measure nothing.
 constexpr double kFewestPositives = 50.0;
-// Neighbouring bins are united until they hold one positive and one negative for every so many positives counted, at
-// most four of each. With few examples the margins that leave no doubt would otherwise be united with those that do.
+// Neighbouring bins are united until they hold so many children, and one positive and one negative for every so many
+// positives counted, at most four of each.
+constexpr double kFewestChildren = 8.0;
 constexpr double kPositivesForOne = 200.0;
 constexpr double kMostOfEach = 4.0;
+// With few positives a pool may lack a kind, so it counts one child more, as probable as by the squared hinge's link but
+// at least this much in doubt. The more of each kind it must have, the nearer that child is to half of either.
+constexpr double kLeastDoubt = 0.02;
 // Beyond the outermost points measured the probability approaches 0 and 1; at the end of the range it has this share of
 // its last distance left.
 constexpr double kLeftAtEnd = 0.25;
 
 double centre(std::size_t bin) { return (static_cast<double>(bin) + 0.5) / kBinsPerUnit - kRange; }
 
-// Neighbouring bins. Half a child more of either kind keeps every share away from 0 and 1.
+double fixed_link(double margin) {
+  const double loss = std::max(0.0, 1.0 - margin);
+  return fixed_exp(-loss * loss);
+}
+
+// Neighbouring bins.
 struct Pool {
   double positives = 0.0;
   double size = 0.0;
@@ -50,16 +60,19 @@ double total(const MarginCounts::Counts& counts) {
 
 // Pool-adjacent-violators (Ayer et al. 1955) over groups of bins; their shares rise strictly.
 std::vector<Pool> pools_of(const MarginCounts& counts) {
-  const double of_each = std::clamp(total(counts.positives()) / kPositivesForOne, 1.0, kMostOfEach);
+  const double of_each = std::min(std::floor(total(counts.positives()) / kPositivesForOne), kMostOfEach);
+  const double known = of_each / kMostOfEach;
   std::vector<Pool> pools;
   Pool group;
   for (std::size_t bin = 0; bin < kBins; ++bin) {
     const auto positives = static_cast<double>(counts.positives()[bin]);
     const double size = positives + static_cast<double>(counts.negatives()[bin]);
     group.add({positives, size, 0.0, 0.0, size * centre(bin)});
-    const bool few = std::min(group.positives, group.size - group.positives) < of_each;
+    const double of_rarer = std::min(group.positives, group.size - group.positives);
+    const bool few = group.size < kFewestChildren || of_rarer < of_each;
     if (group.size == 0.0 || (few && bin + 1 < kBins)) continue;
-    group.smoothed_positives = group.positives + 0.5;
+    const double linked = std::clamp(fixed_link(group.margins / group.size), kLeastDoubt, 1.0 - kLeastDoubt);
+    group.smoothed_positives = group.positives + known * 0.5 + (1.0 - known) * linked;
     group.smoothed_size = group.size + 1.0;
     pools.push_back(group);
     group = {};
@@ -106,8 +119,7 @@ Calibration::Calibration(const MarginCounts& counts)
     : counts_(counts), measured_(total(counts.positives()) >= kFewestPositives) {
   if (!measured_) {
     for (std::size_t bin = 0; bin < kBins; ++bin) {
-      const double loss = std::max(0.0, 1.0 - centre(bin));
-      at_centre_[bin] = static_cast<float>(fixed_exp(-loss * loss));
+      at_centre_[bin] = static_cast<float>(fixed_link(centre(bin)));
     }
     return;
   }

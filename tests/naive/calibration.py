@@ -8,11 +8,17 @@ from itertools import pairwise
 
 BINS, RANGE = 256, 4.0
 FEWEST_POSITIVES, POSITIVES_FOR_ONE, MOST_OF_EACH = 50, 200, 4
+FEWEST_CHILDREN, LEAST_DOUBT = 8, 0.02
 
 
 def centre(b: int) -> float:
     """The margin in the middle of a bin."""
     return 2 * RANGE * (b + 0.5) / BINS - RANGE
+
+
+def squared_hinge(m: float) -> float:
+    """Parabel's link."""
+    return math.exp(-(max(0.0, 1 - m) ** 2))
 
 
 def isotonic(positives: Sequence[float], sizes: Sequence[float]) -> list[float]:
@@ -30,18 +36,25 @@ def isotonic(positives: Sequence[float], sizes: Sequence[float]) -> list[float]:
 def curve(negatives: Sequence[int], positives: Sequence[int]) -> list[float]:
     """The probability at the centre of every bin."""
     if sum(positives) < FEWEST_POSITIVES:
-        return [math.exp(-(max(0.0, 1 - centre(b)) ** 2)) for b in range(BINS)]
-    of_each = min(max(1, sum(positives) / POSITIVES_FOR_ONE), MOST_OF_EACH)
+        return [squared_hinge(centre(b)) for b in range(BINS)]
+    of_each = min(sum(positives) // POSITIVES_FOR_ONE, MOST_OF_EACH)
     groups: list[list[int]] = [[]]  # of neighbouring bins
     for b in range(BINS):
         groups[-1].append(b)
-        few = min(sum(of[i] for i in groups[-1]) for of in (negatives, positives))
-        if few >= of_each:
+        kinds = [sum(of[i] for i in groups[-1]) for of in (negatives, positives)]
+        if sum(kinds) >= FEWEST_CHILDREN and min(kinds) >= of_each:
             groups.append([])
     right = [float(sum(positives[b] for b in group)) for group in groups]
     all_of = [sum(float(negatives[b] + positives[b]) for b in group) for group in groups]
     there = [k for k, size in enumerate(all_of) if size > 0]
-    shares = isotonic([right[k] + 0.5 for k in there], [all_of[k] + 1 for k in there])
+    means = [
+        sum((negatives[b] + positives[b]) * centre(b) for b in groups[k]) / all_of[k] for k in there
+    ]
+    guesses = [min(max(squared_hinge(m), LEAST_DOUBT), 1 - LEAST_DOUBT) for m in means]
+    known = of_each / MOST_OF_EACH
+    one_more = [known / 2 + (1 - known) * guess for guess in guesses]
+    smoothed = [right[k] + more for k, more in zip(there, one_more, strict=True)]
+    shares = isotonic(smoothed, [all_of[k] + 1 for k in there])
     points: list[tuple[float, float]] = []
     for share in sorted(set(shares)):
         bins = [b for k, s in zip(there, shares, strict=True) if s == share for b in groups[k]]

@@ -208,8 +208,9 @@ _PASSES_OF_ADAGRAD = 3
 _LARGEST = 1e6
 
 # Of the examples that calibrate the link: docs/decisions/calibration.md.
-_HELD_OUT, _MOST_HELD_OUT = 0.1, 4096
-_FEWEST_TO_HOLD_OUT, _FEWEST_PASSES = 500, 8
+_HELD_OUT, _LARGEST_HELD_OUT = 0.1, 0.3
+_FEWEST_HELD_OUT, _MOST_HELD_OUT = 100, 4096
+_FEWEST_TO_HOLD_OUT, _FEWEST_PASSES = 200, 8
 
 _CLASS_WEIGHTS = ("balanced", "propensity")
 
@@ -287,7 +288,8 @@ class BatchOptions(Options):
             if few or not measure:
                 link = LINKS["squared_hinge"]
             else:
-                held_out = min(_HELD_OUT, _MOST_HELD_OUT / n_rows)
+                share = max(_HELD_OUT, _FEWEST_HELD_OUT / n_rows)
+                held_out = min(share, _LARGEST_HELD_OUT, _MOST_HELD_OUT / n_rows)
         return {**self.to_dict(), "link": link, "held_out": held_out}
 
     @classmethod
