@@ -85,8 +85,13 @@ def test_dear_labels_are_missed_less() -> None:
         weighted = PLTClassifier(tree="flat", class_weight=other).fit(X, Y)
         rare = int(np.argmin(plain.label_counts_))
         assert proba(weighted)[:, rare].sum() != proba(plain)[:, rare].sum()
-    with pytest.raises(DataError, match="not a label"):
+    with pytest.raises(DataError, match="class_weight: 'nobody' is not a label of y"):
         PLTClassifier(class_weight={"nobody": 2.0}).fit(X, Y)
+    with pytest.raises(DataError, match="class_weight: label 0 of the list: label 9 is an integer"):
+        PLTClassifier(class_weight={9: 20.0}).fit(X, Y)
+    costs = {label: 20.0 if label == "l9" else 1.0 for label in ["nobody", *plain.classes_]}
+    of_all = PLTClassifier(tree="flat", class_weight=costs).fit(X, Y)
+    assert np.array_equal(proba(of_all), proba(dear))
     for wrong in (1j, np.complex64(2), True, 0, 1e6, float("nan"), 10**400):
         with pytest.raises(ParameterError, match="expected a number above 0 and below 1e6"):
             PLTClassifier(class_weight={"l9": wrong}).fit(X, Y)

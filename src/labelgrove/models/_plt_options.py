@@ -335,8 +335,10 @@ def class_weights(
     """Return the weight of every label id, or None if all are 1; `ids` are the labels of all rows.
 
     "balanced" is as in scikit-learn, n / (number of labels × examples of the label); "propensity"
-    is the inverse propensity of Jain et al. (2016); a mapping gives weights by label name. Raises
-    DataError if a name in it is not a label of y.
+    is the inverse propensity of Jain et al. (2016); a mapping gives weights by label name. As in
+    scikit-learn, one that names every label may name others too, since a fold of a
+    cross-validation may lack a rare class. Raises DataError if another mapping names a label that
+    is not one of y.
     """
     if class_weight is None:
         return None
@@ -348,9 +350,13 @@ def class_weights(
         q = inverse_propensity(counts, n_examples=max(n_rows, FEWEST_EXAMPLES))
         return np.asarray(q, np.float32)
     weights = np.ones(len(labels), np.float32)
-    names = list(class_weight)
-    known = labels.ids_of(names)
-    if (known < 0).any():
+    names, costs = list(class_weight), np.fromiter(class_weight.values(), np.float32)
+    try:
+        found = labels.ids_of(names)
+    except DataError as error:
+        raise DataError(f"class_weight: {error}") from error
+    known = found >= 0
+    if not known.all() and np.count_nonzero(known) < len(labels):
         raise DataError(f"class_weight: {names[int(np.argmin(known))]!r} is not a label of y")
-    weights[known] = list(class_weight.values())
+    weights[found[known]] = costs[known]
     return weights
