@@ -272,6 +272,16 @@ def test_data_that_does_not_fit() -> None:
     with pytest.raises(ParameterError, match="fit of KNeighborsClassifier does not accept weights"):
         ThresholdedClassifier(KNeighborsClassifier(7)).fit(X, Y, np.ones(len(X)))
 
+    wrong = X.copy()
+    wrong[150, 2] = np.nan
+    for rows, column in (
+        (wrong, "2"),
+        ([dict(zip("abcdef", row, strict=True)) for row in wrong], "'c'"),
+    ):
+        for weights in (None, np.arange(len(X))):
+            with pytest.raises(DataError, match=f"row 150, .* {column}"):
+                ThresholdedClassifier(SPARSE).fit(rows, Y, weights)
+
     class TooNarrow(BaseEstimator):
         def fit(self, X: Any, y: Any) -> Any:
             self.fitted_ = True

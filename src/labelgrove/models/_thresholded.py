@@ -13,9 +13,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 
-from labelgrove._errors import NotLearnedError, ParameterError
+from labelgrove._errors import DataError, NotLearnedError, ParameterError
+from labelgrove._features import FeatureNames
 from labelgrove._labels import LabelRegistry
+from labelgrove._validation import check_rows, is_dict_rows
 from labelgrove.metrics import f_measure
+from labelgrove.models._base import LabelClassifier
 from labelgrove.models.thresholds._estimates import Estimates
 from labelgrove.models.thresholds._held_out import Labelled, Split
 from labelgrove.models.thresholds._tuner import DEFAULTS, HeldOutTuning
@@ -190,13 +193,16 @@ class ThresholdedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         else:
             fits = split.fitted(self.estimator, examples, self.random_state)
         fitted = None
-        for fitted, held_out in fits:
-            columns = labels.ids_of(_classes_of(fitted, examples)).astype(np.int64)
-            truth = csr_array(held_out.truth)
-            truth.resize((truth.shape[0], len(labels)))
-            tuning.show(fitted, columns, held_out.X, truth)
-        if split is not None and (self.refit or split.folds):
-            fitted = examples.fit(self.estimator)
+        try:
+            for fitted, held_out in fits:
+                columns = labels.ids_of(_classes_of(fitted, examples)).astype(np.int64)
+                truth = csr_array(held_out.truth)
+                truth.resize((truth.shape[0], len(labels)))
+                tuning.show(fitted, columns, held_out.X, truth)
+            if split is not None and (self.refit or split.folds):
+                fitted = examples.fit(self.estimator)
+        except DataError as error:
+            raise _among_all_rows(self.estimator, X, error) from None
         self._adopt(fitted, examples, labels, tuning.finish())
         self.inner_products_ = tuning.inner_products / tuning.n_rows
         return self
@@ -310,6 +316,16 @@ class ThresholdedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         tags.input_tags = inner.input_tags
         tags.classifier_tags = inner.classifier_tags
         return tags
+
+
+def _among_all_rows(estimator: Any, X: Any, error: DataError) -> DataError:
+    """Return what is wrong with X as a whole: ``error`` counts the rows of the part it is about."""
+    if isinstance(estimator, LabelClassifier):
+        try:
+            check_rows(X, names=FeatureNames() if is_dict_rows(X) else None, grow=True)
+        except DataError as of_all_rows:
+            return of_all_rows
+    return error
 
 
 def _classes_of(fitted: Any, examples: Labelled) -> npt.NDArray[Any]:
