@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+import warnings
 from typing import Any
 
 import numpy as np
@@ -81,9 +82,12 @@ class Table:
 
 
 class Unread:
-    """A table like a lazy frame of polars: it knows its names only."""
+    """A table like a lazy frame of polars, which warns whoever asks for its columns."""
 
-    columns = ("a", "b")
+    @property
+    def columns(self) -> list[str]:
+        warnings.warn("resolving the schema may be expensive", UserWarning, stacklevel=2)
+        return ["a", "b"]
 
     def __getitem__(self, name: str) -> Any:
         raise TypeError("not subscriptable")

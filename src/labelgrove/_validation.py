@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 
 from labelgrove import _core
-from labelgrove._errors import DataError, DataTypeError
+from labelgrove._errors import DataError, DataTypeError, brief
 from labelgrove._features import FeatureNames
 from labelgrove._names import on_one_line
 from labelgrove._parameters import first_sentence
@@ -347,10 +347,12 @@ def _checked_array(X: Any) -> Any:
 
 def _require_number_columns(X: Any) -> None:
     """Raise an error that names the first column of a data frame that does not hold numbers."""
+    if not hasattr(X, "__array__"):  # such as polars.LazyFrame, which has to look for its columns
+        return
     for name in _columns_of(X):
         try:
             column = X[name]
-        except (TypeError, LookupError):  # such as polars.LazyFrame, which holds no columns yet
+        except (TypeError, LookupError):  # a table that knows its names only
             return
         if _kind_of(column) in "mM":
             raise DataTypeError(f"X: column {name!r} {_DATES}")
@@ -365,7 +367,7 @@ def _require_number_columns(X: Any) -> None:
 
 
 def _require_table(X: Any) -> None:
-    """Raise a specific error if X is a list of texts, has no rows at all, or ragged ones."""
+    """Raise a specific error if X is a list of texts, or has no rows, ragged ones or strings."""
     if isinstance(X, np.ndarray) and X.ndim > 0 and X.dtype.kind in "fiubc":
         return
     if isinstance(X, Sequence) and not isinstance(X, str):
@@ -383,6 +385,8 @@ def _require_table(X: Any) -> None:
         raise DataError("X holds texts: expected rows of numbers; TextClassifier learns from texts")
     if items.ndim == 1:
         _require_equal_lengths(items.tolist())
+    if items.ndim == 2:
+        _require_no_strings(items)
 
 
 def _require_no_baskets(rows: Sequence[Any]) -> None:
@@ -409,6 +413,30 @@ def _require_equal_lengths(rows: list[Any]) -> None:
             f"X: row {odd} has {lengths[odd]} values, row 0 has {lengths[0]}; "
             "expected as many in every row"
         )
+
+
+def _require_no_strings(items: npt.NDArray[Any]) -> None:
+    """Raise a specific error for a string that is no number, or if there is nothing but strings."""
+    cells = items.ravel().tolist()
+    wrong = next((i for i, cell in enumerate(cells) if _is_word(cell)), None)
+    if wrong is None and cells and all(isinstance(cell, str | bytes) for cell in cells):
+        wrong = 0  # NumPy converts strings to numbers only where it holds them as objects
+    if wrong is not None:
+        row, column = divmod(wrong, items.shape[1])
+        raise DataError(
+            f"X: row {row}, column {column}: found {brief(cells[wrong])}; expected a number, or "
+            "rows as dicts, which may hold categories"
+        )
+
+
+def _is_word(cell: Any) -> bool:
+    """Whether it is a string that is no number."""
+    try:
+        if isinstance(cell, str | bytes):
+            float(cell)
+    except ValueError:
+        return True
+    return False
 
 
 def _kind_of(column: Any) -> str:

@@ -271,6 +271,14 @@ def check_what_is_no_table_is_told_in_a_sentence(make: Make) -> None:
             clf.predict_topk(given)
     with pytest.raises(DataError, match="X: row 1 has 3 values, row 0 has 2; expected as many"):
         clf.predict_topk([[1.0, 0.0], [1.0, 0.0, 0.0]])
+    for given, place in (
+        (np.array([["1", "2"], ["3", "red"]]), "row 1, column 1: found 'red'; expected a number"),
+        (np.array([["1", 2.0], ["red", 4.0]], object), "row 1, column 0: found 'red'"),
+        ([[1.0, 2.0], [3.0, "red"]], "row 1, column 1: found 'red'"),
+        (np.array([["1", "2"]]), "row 0, column 0: found '1'"),
+    ):
+        with pytest.raises(DataError, match=f"X: {place}"):
+            clf.predict_topk(given)
     with pytest.raises(ParameterError, match="top_k=0: expected an integer"):
         clf.predict_proba(X, top_k=0)
     with pytest.raises(ParameterError, match=r"^.{,200}$"):
