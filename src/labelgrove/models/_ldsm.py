@@ -63,8 +63,8 @@ class LdSMClassifier(ForestClassifier):
         Number of passes that a node makes over its examples (E).
     lambda1 : float
         Weight of keeping the examples of a label together. Trees become lopsided if it exceeds
-        ``lambda2``. With few classes lower it, to 0.5 for example: at 2, nodes in which one class
-        prevails are not split.
+        ``lambda2``. For columns of measurements and few classes lower it, to 0.5 for example: at
+        2, nodes in which one class prevails are not split.
     lambda2 : float
         Weight of the penalty for sending examples to several children. It should exceed
         ``(arity - 3) * lambda1``, or else nodes prefer to send them to several: trees then become
