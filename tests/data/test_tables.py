@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import time
 import warnings
 from collections.abc import Iterator
@@ -184,6 +185,50 @@ def test_lists_in_cells_are_several_labels(tmp_path: Path) -> None:
     assert labels[:4] == [("x", "y"), ("x", "it's"), ("1", "2"), ()]
     assert labels[4:] == [("[draft]",), ("[[a]]",), ("[x]", "[1]")]
     assert read_examples(path, columns=Columns(separator="")).labels[0] == ("['x', ' y ']",)
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "[1 2 3]",
+        "[ 1\n  2]",
+        "[np.str_('x'), np.str_('y')]",
+        "(np.int64(1), np.int64(2))",
+        "array(['x', 'y'], dtype=object)",
+        "frozenset({'x', 'y'})",
+        "{'x': 1}",
+        "[x, y]",
+        "{x,y}",
+        "[nan, 'x']",
+    ],
+)
+def test_collections_that_are_printed_otherwise_are_no_name(tmp_path: Path, cell: str) -> None:
+    path = tmp_path / "f.csv"
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([("text", "label"), ("a", cell)])
+    for separator in (None, ",", "|"):
+        with pytest.raises(
+            FileFormatError, match=r"f\.csv:2: .* is not a list of labels; expected"
+        ):
+            read_examples(path, columns=Columns(separator=separator))
+    assert read_examples(path, columns=Columns(separator="")).labels == [(cell,)]
+
+
+def test_blanks_around_a_list_are_no_part_of_a_name(read) -> None:
+    rows = read("text,label\na,\" ['x', 'y'] \"\nb, set()\n", name="f.csv")
+    assert [*rows.labels] == [("x", "y"), ()]
+
+
+def test_a_string_in_json_may_be_a_list_that_pandas_has_written(tmp_path: Path) -> None:
+    path = tmp_path / "f.jsonl"
+    cells = ["['x', 'y']", '["x"]', "[]", "(draft)", "{x,y}", "x; y", "('x', 'y')"]
+    path.write_text("".join(json.dumps({"text": "a", "label": cell}) + "\n" for cell in cells))
+    labels = read_examples(path).labels
+    assert labels == [("x", "y"), ("x",), (), *((cell,) for cell in cells[3:])]
+    assert read_examples(path, columns=Columns(separator="")).labels == [(cell,) for cell in cells]
+    path.write_text('{"text": "a", "label": "[x, y]"}\n')
+    with pytest.raises(FileFormatError, match=r"f\.jsonl:1: '\[x, y\]' is not a list of labels"):
+        read_examples(path)
 
 
 def test_tuples_and_sets_as_pandas_writes_them_are_several_labels(tmp_path: Path) -> None:

@@ -22,6 +22,15 @@ _URIS = re.compile(r"\s*(?:<[^<>\s]+>\s*)+")
 _URI = re.compile(r"<([^<>\s]+)>")
 _ADJACENT = re.compile(r"""['"]\s+['"]""")
 _QUOTED = re.compile("'[^']*'|\"[^\"]*\"")
+_PRINTED = re.compile(
+    r"""\[\s*['"].*\]|\[\s*\d+(?:\s+\d+)+\s*\]|\[[^][]*,[^][]*\]|\{[^{}]*,[^{}]*\}"""
+    r"""|[\[({]np\.\w+\(.*[\])}]|\w+\([\[({]['"].*\)""",
+    re.DOTALL,
+)
+"""Collections as programs print them without commas, without quotes or with the names of types:
+NumPy's ``['a' 'b']``, ``[1 2]`` and ``[np.str_('a')]``, DuckDB's ``[a, b]``, PostgreSQL's
+``{a,b}``, and ``frozenset({'a'})``."""
+
 _UNIT = re.compile(r"\d[^\W\d]")  # as in 10in, about which Python's parser warns
 _BRACKETS = {("[", "]"), ("(", ")"), ("{", "}")}
 _NAMES = {
@@ -50,9 +59,9 @@ class Columns:
     separator : str, optional
         Separator of the labels within a string; blanks around labels are dropped. By default
         ``;`` in CSV and TSV, where a cell may also be a list such as ``['a', 'b']``, a tuple or a
-        set; other formats have real lists, and a string is one label. If the separator is empty,
-        every string is one label. Strings in lists are not separated. Strings of the form
-        ``<uri> <uri>`` always hold several labels.
+        set; other formats have real lists, and a string is one label unless it is such a list. If
+        the separator is empty, every string is one label. Strings in lists are not separated.
+        Strings of the form ``<uri> <uri>`` always hold several labels.
     of_model : Columns, optional
         The columns that a model has learnt from, as stored by `labelgrove.TextClassifier`. They
         replace the defaults, in formats with named columns.
@@ -93,8 +102,8 @@ class Columns:
         """Whether any setting other than `of_model` differs from the default."""
         return (self.text, self.labels, self.separator) != ((), (), None)
 
-    def split_by(self, default: str) -> str:
-        """Return the separator of labels within a string."""
+    def split_by(self, default: str | None) -> str | None:
+        """Return the separator of labels within a string; None if lists alone hold several."""
         if self.separator is not None:
             return self.separator
         return default if self.of_model is None else self.of_model.split_by(default)
@@ -136,7 +145,7 @@ class Columns:
     def read(self, row: Mapping[str, Any], required: bool = True) -> tuple[tuple[str, ...], str]:
         """Return the labels and the text of one example; raises RowError."""
         text = text_of(row, self.of_text(row))
-        return labels_of(row, self.of_labels(row, required), self.split_by("")), text
+        return labels_of(row, self.of_labels(row, required), self.split_by(None)), text
 
 
 def text_of(row: Mapping[str, Any], columns: Sequence[str]) -> str:
@@ -150,7 +159,9 @@ def text_of(row: Mapping[str, Any], columns: Sequence[str]) -> str:
     return "\n".join(filter(None, values))
 
 
-def labels_of(row: Mapping[str, Any], columns: Iterable[str], separator: str) -> tuple[str, ...]:
+def labels_of(
+    row: Mapping[str, Any], columns: Iterable[str], separator: str | None
+) -> tuple[str, ...]:
     """Return the labels of one example from these columns; raises RowError at an invalid label."""
     found: dict[str, None] = {}
     for name in columns:
@@ -173,11 +184,11 @@ def labels_of(row: Mapping[str, Any], columns: Iterable[str], separator: str) ->
     return tuple(found)
 
 
-def split_labels(value: str, separator: str) -> list[str]:
+def split_labels(value: str, separator: str | None) -> list[str]:
     """Split a string into labels: ``<uri> <uri>``, or parts between separators, or the whole.
 
-    With a separator, a list in JSON notation, or a list, tuple or set in Python's, is also
-    accepted. Raises RowError.
+    Unless the separator is empty, a list in JSON's or Python's notation is also accepted; with one,
+    a tuple or set of Python's, too. Raises RowError.
 
     >>> split_labels("<http://a/1> <http://a/2>", "")
     ['http://a/1', 'http://a/2']
@@ -188,10 +199,9 @@ def split_labels(value: str, separator: str) -> list[str]:
     """
     if value.lstrip().startswith("<") and _URIS.fullmatch(value):
         return _URI.findall(value)
-    if separator and value == "set()":  # the empty set has no brackets
-        return []
-    if separator and (value[:1], value[-1:]) in _BRACKETS:
-        listed = _listed(value)
+    whole = value.strip()
+    if whole.startswith("[") if separator is None else separator:
+        listed = _listed(whole)
         if listed is not None:
             return listed
     parts = value.split(separator) if separator else [value]
@@ -199,23 +209,33 @@ def split_labels(value: str, separator: str) -> list[str]:
 
 
 def _listed(value: str) -> list[str] | None:
-    """Return the labels of a collection in a string; None if its brackets belong to a name."""
+    """Return the labels of a collection in a string; None if this is a name, or several."""
+    if value == "set()":  # the empty set has no brackets
+        return []
+    found = _parsed(value) if (value[:1], value[-1:]) in _BRACKETS else None
+    if isinstance(found, set):  # its order would change from run to run
+        found = sorted(found, key=str)
+    if isinstance(found, list | tuple):
+        return [name for place, label in enumerate(found, 1) for name in _item(label, place)]
+    if (isinstance(found, dict) and found) or _PRINTED.fullmatch(value):
+        raise RowError(
+            f"{shown(value)} is not a list of labels; expected one such as ['a', 'b'] (an empty "
+            "separator keeps each cell whole)"
+        )
+    return None
+
+
+def _parsed(value: str) -> Any:
+    """Parse a collection in the notation of JSON or Python; return None if it is in neither."""
     try:
-        found = json.loads(value)
+        return json.loads(value)
     except (ValueError, RecursionError):
-        found = None
         # NumPy prints no commas between strings, and Python would concatenate those. Escapes are
         # accepted in JSON only.
         is_odd = _ADJACENT.search(value) or "\\" in value or _UNIT.search(_QUOTED.sub("", value))
         if not is_odd:
             with suppress(ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-                found = literal_eval(value)
-    if isinstance(found, set):  # its order would change from run to run
-        found = sorted(found, key=str)
-    if isinstance(found, list | tuple):
-        return [name for place, label in enumerate(found, 1) for name in _item(label, place)]
-    if value.startswith(("['", '["')):
-        raise RowError(f"{shown(value)} is not a list of labels; expected one such as ['a', 'b']")
+                return literal_eval(value)
     return None
 
 

@@ -149,7 +149,7 @@ def _pieces(
     header: Header[Any],
     text: tuple[str, ...],
     labels: tuple[str, ...],
-    separator: str,
+    separator: str | None,
 ) -> Iterator[Piece]:
     """Yield rows in pieces, including all rows before a malformed one.
 

@@ -94,7 +94,7 @@ def record_pieces(
         for row in batch:
             number += 1
             try:
-                rows.add(labels_of(row, labels, columns.split_by("")), text_of(row, text), number)
+                rows.add(labels_of(row, labels, columns.split_by(None)), text_of(row, text), number)
             except RowError as error:
                 yield rows.take()
                 raise FileFormatError(path, number, str(error)) from None
