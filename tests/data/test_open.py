@@ -85,6 +85,8 @@ def test_empty_and_compressed_emptiness(read, kind: str) -> None:
     [
         (b"PK\x03\x04" + bytes(9), "a zip archive, such as an Excel workbook"),
         ('{"text": "a", "labels": ["b"]}'.encode("utf-16"), "UTF-16"),
+        ('{"text": "a", "labels": ["b"]}'.encode("utf-16-le"), "UTF-16"),
+        ('{"text": "a", "labels": ["b"]}'.encode("utf-16-be"), "UTF-16"),
         ('{"text": "a", "labels": ["b"]}'.encode("utf-32"), "UTF-32"),
         (b"\0\0\xfe\xff" + '{"text": "a", "labels": ["b"]}'.encode("utf-32-be"), "UTF-32"),
     ],
@@ -93,6 +95,18 @@ def test_content_that_is_recognised_but_not_read(read, content: bytes, found: st
     for name in ("f", "f.jsonl"):
         with pytest.raises(FileFormatError, match=rf":1: the content is {found}; expected UTF-8"):
             read(content, None, name)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="has no named pipes")
+@pytest.mark.parametrize("name", ["f.parquet", "f.arrow", "f.X.npz"])
+def test_pipes_are_refused_in_formats_that_are_read_from_their_end(
+    tmp_path: Path, name: str
+) -> None:
+    if not name.endswith(".npz"):
+        pytest.importorskip("pyarrow")
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(FileFormatError, match=rf"{name}: is a pipe; expected a file"):
+        open_examples(tmp_path / name)
 
 
 def test_a_model_is_not_examples(read, tmp_path: Path) -> None:

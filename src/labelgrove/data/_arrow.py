@@ -12,6 +12,7 @@ from labelgrove._errors import FileFormatError
 from labelgrove._optional import optional
 from labelgrove.data._chunks import Contents
 from labelgrove.data._columns import Columns
+from labelgrove.data._open import refuse_pipe
 from labelgrove.data._rows import RowError
 from labelgrove.data._text_rows import record_pieces
 
@@ -76,6 +77,7 @@ def read_arrow(
 def _stream(path: str, resources: ExitStack) -> Any:
     """Open a file in Arrow, whose threads may outlive Python and must not free its objects."""
     arrow = optional("pyarrow", "reading Arrow", "arrow")
+    refuse_pipe(path)
     with Path(path).open("rb"):  # raises the system's errors in Python's words
         pass
     return resources.enter_context(arrow.OSFile(os.fsencode(path)))

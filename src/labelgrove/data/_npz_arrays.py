@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelgrove._errors import FileFormatError
+from labelgrove.data._open import refuse_pipe
 
 _MAGIC = b"\x93NUMPY"
 _MAX_HEADER = 10_000
@@ -74,6 +75,7 @@ def load_csr(path: str) -> StoredCsr:
 
     Raises FileFormatError if the archive is damaged or holds anything but such a matrix of numbers.
     """
+    refuse_pipe(path)
     with Path(path).open("rb") as file:
         try:
             with zipfile.ZipFile(file) as archive:

@@ -6,6 +6,7 @@ import bz2
 import errno
 import lzma
 import os
+import re
 import select
 import stat
 import sys
@@ -16,6 +17,7 @@ from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
+from labelgrove._errors import FileFormatError
 from labelgrove.data._limits import BLOCK_BYTES, COMPRESSED_BYTES, XZ_MEMORY_BYTES
 from labelgrove.data._zstd import zstd
 
@@ -32,6 +34,7 @@ _UNREADABLE = {
     b"\xff\xfe": "UTF-16",
     b"\xfe\xff": "UTF-16",
 }
+_UTF16 = re.compile(rb"(?:[^\0]\0){2}|(?:\0[^\0]){2}")  # without a byte order mark
 _MODEL = b'{"__metadata__":'  # after eight bytes
 
 
@@ -119,7 +122,7 @@ def open_pieces(path: str, resources: ExitStack, meter: Meter | None = None) -> 
         return _decompressed(meter.count(_cut(content)), _DECODERS[kind], kind)
     if _is_model(head):
         return raising(DamagedStreamError("the content is a model; expected examples"))
-    if found := _named_by(_UNREADABLE, head):
+    if found := _named_by(_UNREADABLE, head) or (_UTF16.match(head) and "UTF-16"):
         return raising(
             DamagedStreamError(
                 f"the content is {found}; expected UTF-8, plain or as .gz, .bz2, .xz or .zst "
@@ -136,6 +139,12 @@ def begins_as_model(path: str) -> bool:
             with Path(path).open("rb") as file:
                 return _is_model(file.read(8 + len(_MODEL)))
     return False
+
+
+def refuse_pipe(path: str) -> None:
+    """Raise FileFormatError for a pipe, in formats that are read from their end."""
+    if Path(path).is_fifo():  # opening it could wait for ever
+        raise FileFormatError(path, None, "is a pipe; expected a file, as its end is read first")
 
 
 def _is_model(head: bytes) -> bool:
