@@ -87,7 +87,12 @@ def test_what_the_fast_reader_refuses_beside_text_and_labels_does_no_harm(read) 
 
 GOOD = '{"text": "a", "labels": ["x"]}\n'
 MALFORMED = [
-    ('{"text": "a", "labels": ["x"]', "not JSON"),
+    (
+        '{"text": "a", "labels": ["x"]',
+        "the JSON does not end in this line; expected an object such",
+    ),
+    ('{"text": "a b', "the JSON does not end in this line"),
+    ("{ ", "in every line, as jq -c . writes it"),
     ("nonsense", "not JSON"),
     (" ", "not JSON"),
     ('["a"]', "found an array; expected one object per line"),

@@ -50,9 +50,14 @@ def json_object(line: str, example: str = '{"text": "...", "labels": ["..."]}') 
     try:
         row = json.loads(line)
     except json.JSONDecodeError as error:
-        raise RowError(
-            f"not JSON ({error.msg}, column {error.colno}); expected an object such as {example}"
-        ) from None
+        found, more = f"not JSON ({error.msg}, column {error.colno})", ""
+        begun = line.rstrip()
+        if begun and (error.pos >= len(begun) or error.msg.startswith("Unterminated string")):
+            found, more = (
+                "the JSON does not end in this line",
+                " in every line, as jq -c . writes it",
+            )
+        raise RowError(f"{found}; expected an object such as {example}{more}") from None
     except RecursionError:
         raise RowError("the JSON is nested too deeply; expected a plain object") from None
     except ValueError:  # Python limits the digits that it converts
