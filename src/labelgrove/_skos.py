@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import logging
 import re
 from collections.abc import Iterable, Iterator
@@ -74,7 +75,7 @@ def read_graph(path: str | PathLike[str], purpose: str) -> tuple[Statements, Any
         raise ParameterError(
             f"path={fspath(path)!r}: expected a name that ends in one of {endings}"
         )
-    content = Path(path).read_bytes()
+    content = Path(path).read_bytes().removeprefix(codecs.BOM_UTF8)
     statements, graph = Statements(rdflib.namespace), rdflib.Graph()
     graph.add = lambda triple: statements.add(*triple)  # instead of into rdflib's indices
     try:

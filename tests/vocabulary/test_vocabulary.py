@@ -326,7 +326,12 @@ def test_relative_iris_of_skos_need_a_base(tmp_path: Path, line: str) -> None:
         ("a.csv", 'id,label\n"1\n', "not CSV ("),
         ("a.jsonl", '{"text": "a", "labels": ["b"]}\n', ":1: there is neither an id nor a name"),
         ("a.csv", "id,label\n,x\n", ":2: '' is not a label"),
-        ("a.jsonl", "{\n", 'expected an object such as {"id": "...", "label": "..."}'),
+        (
+            "a.jsonl",
+            "{\n",
+            'expected an object such as {"id": "...", "label": "..."} in every line',
+        ),
+        ("a.tsv", "uri\tnotation\tlabel_fi\n", ":1: names of columns are read in .csv files only"),
         ("a.jsonl", "[]\n", ":1: found an array; expected one object per line"),
         ("a.jsonl", '{"id": 1.5}\n', ":1: the id is a number; expected a string or an integer"),
         ("a.jsonl", '{"id": "a", "label": 3}\n', "'label' is or holds a number"),
@@ -352,6 +357,20 @@ def test_malformed(tmp_path: Path, name: str, content: str | bytes, message: str
         read_vocabulary(path)
     assert message in str(caught.value)
     assert str(caught.value).startswith(str(path))
+
+
+def test_empty_rows_of_a_spreadsheet_are_skipped(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.csv", b"\xef\xbb\xbfid;label\r\n1;fish\r\n;\r\n; \r\n2;law\r\n")
+    assert list(read_vocabulary(path)) == ["1", "2"]
+
+
+@pytest.mark.parametrize("name", ["a.ttl", "a.nt", "a.rdf"])
+def test_skos_may_begin_with_a_byte_order_mark(tmp_path: Path, name: str) -> None:
+    pytest.importorskip("rdflib")
+    line = '<http://a/1> <http://www.w3.org/2004/02/skos/core#prefLabel> "fish"@en .\n'
+    content = RDF_XML if name == "a.rdf" else line
+    marked = read_vocabulary(written(tmp_path, name, "\ufeff" + content))
+    assert marked == read_vocabulary(written(tmp_path, name, content))
 
 
 def test_another_ending(tmp_path: Path) -> None:

@@ -35,11 +35,11 @@ def read_vocabulary(
 
     The extension of the file, before an optional .gz, .bz2, .xz or .zst, determines the format:
 
-    - ``.tsv``, ``.txt``: lines of ``id<TAB>label``, or Annif's ``<uri><TAB>label``. Anything after
-      a second tab is ignored, and so are empty lines.
+    - ``.tsv``, ``.txt``: lines of ``id<TAB>label``, or Annif's ``<uri><TAB>label``, without names
+      of columns. Anything after a second tab is ignored, and so are empty lines.
     - ``.csv``: a line of column names: ``id`` or ``uri``, ``label``, ``label_fi`` and so on for
-      each language, ``notation``, ``broader``. Other columns are ignored. Columns may also be
-      separated by semicolons or tabs.
+      each language, ``notation``, ``broader``. Other columns are ignored, and so are rows of empty
+      cells. Columns may also be separated by semicolons or tabs.
     - ``.jsonl``, ``.json``, ``.ndjson``: objects with ``id`` (or ``uri``), ``label`` and
       ``alternative``, each a string or an object of language to string, ``notation`` and
       ``broader``. Without an id, the id of the label is its line number from 0, as in lbl.json of
@@ -143,10 +143,12 @@ def _parsed(path: str, parse: Callable[[str, int], Concept]) -> Iterator[Row]:
             raise FileFormatError(path, number, str(error)) from None
 
 
-def _tsv_concept(line: str, _number: int) -> Concept:
+def _tsv_concept(line: str, number: int) -> Concept:
     parts = line.split("\t")
     if len(parts) < 2:
         raise RowError("there is no tab; expected id, a tab, and label")
+    if number == 1 and parts[0] in _IDS and parts[1].partition("_")[0] in (*_LABELS, "notation"):
+        raise RowError("names of columns are read in .csv files only, also between tabs")
     identifier, name = uri_in(parts[0].strip()), parts[1].strip()
     return Concept(identifier, {"": name} if name else {})
 
@@ -204,7 +206,8 @@ def _csv(path: str) -> Iterator[Row]:
         for row in table:
             if None in row or None in row.values():
                 raise RowError(f"expected {len(names)} fields, one for each column")
-            yield header.line + table.line_num, _csv_concept(row, header.choice)
+            if any(map(str.strip, row.values())):  # spreadsheets write rows of empty cells
+                yield header.line + table.line_num, _csv_concept(row, header.choice)
     except (csv.Error, RowError) as error:
         reason = problem_of(error, delimiter) if isinstance(error, csv.Error) else str(error)
         raise FileFormatError(path, header.line + table.reader.line_num, reason) from None
