@@ -357,6 +357,26 @@ def test_columns_that_say_whether_a_label_is_there_are_pointed_out(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
+    ("labels", "warning"),
+    [
+        (["x", "NaN"], "the label 'NaN' is how a missing value is written; if it is one, leave"),
+        (["3.0", "12.0", ""], "labels such as '12.0' are whole numbers with a decimal, as pandas"),
+        (["Café", "Cafe\u0301"], r"'Cafe\u0301' and 'Caf\xe9' (1) look the same, as they differ"),
+        (["x", "3.0", "Café", "Cafe", "None", "1.5"], ""),
+    ],
+)
+def test_labels_that_other_programs_write_otherwise_are_pointed_out(
+    tmp_path: Path, labels: list[str], warning: str
+) -> None:
+    data, model = tmp_path / "t.csv", tmp_path / "m.lg"
+    rows = "".join(f"some text,{label}\n" for label in labels)
+    data.write_text(f"text,label\n{rows}", encoding="utf-8")
+    warned = run("train", data, "-o", model).stderr
+    assert warning in warned and warned.count("\n") == bool(warning)
+    assert run("learn", model, data).stderr == ""  # which adds no label
+
+
+@pytest.mark.parametrize(
     ("labels", "joined"),
     [
         ([f"{a}, {b}" for a in "abcde" for b in "abcde"], True),  # a few tags in every combination

@@ -1,15 +1,22 @@
-"""Warnings of labels that were probably misread: several in one, or values of columns."""
+"""Warnings of labels that were probably misread: several in one, or values that are no names."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from typing import Any
+from unicodedata import normalize
 
 from labelgrove.cli._models import Model
 from labelgrove.cli.streams._console import say_warning
 from labelgrove.data import Columns
 
 _SEPARATORS = (",", "|", ";")
+
+_MISSING = ("nan", "NaN", "NULL", "\\N", "<NA>", "#N/A")
+"""How pandas, databases and spreadsheets write a missing value."""
+
+_DECIMAL = re.compile(r"\d+\.0")
 
 _ENOUGH = 4
 """Of labels joined by mistake, at least one in so many has parts that the model knows; of real
@@ -24,8 +31,10 @@ def warn_of_misread_labels(
     ``known`` are the labels before learning, a set.
     """
     labels: list[Any] = model.classes_.tolist()
+    others = [label for label in labels if label not in known]
+    if others and isinstance(others[0], str):
+        _warn_of_odd_names(others, labels)
     if known:
-        others = [label for label in labels if label not in known]
         warn_of_joined_labels(others, known, columns, "learn again from the old model with")
         return
     if not labels or isinstance(labels[0], int):
@@ -47,6 +56,33 @@ def warn_of_misread_labels(
                 f"labels, give --label-separator {separator!r}"
             )
             return
+
+
+def _warn_of_odd_names(fresh: list[str], labels: list[str]) -> None:
+    """Warn of new labels that another program has written for something else."""
+    for label in fresh:
+        if label in _MISSING:
+            say_warning(
+                f"the label {label!r} is how a missing value is written; if it is one, leave its "
+                "cell empty"
+            )
+    if all(map(_DECIMAL.fullmatch, labels)):
+        say_warning(
+            f"labels such as {labels[0]!r} are whole numbers with a decimal, as pandas writes them "
+            "if some are missing; other files may have them without"
+        )
+    first: dict[str, str] = {}
+    twins = [
+        label
+        for label in labels
+        if not label.isascii() and first.setdefault(normalize("NFC", label), label) != label
+    ]
+    if twins:
+        one = first[normalize("NFC", twins[0])]
+        say_warning(
+            f"labels such as {one!a:.80} and {twins[0]!a:.80} ({len(twins):,}) look the same, as "
+            "they differ only in their Unicode form; normalise them to NFC"
+        )
 
 
 def warn_of_joined_labels(
