@@ -365,6 +365,29 @@ def test_what_is_neither_a_file_nor_a_data_set_is_named(source: Any) -> None:
         read_examples(source)
 
 
+@pytest.mark.parametrize("name", KINDS)
+def test_classes_that_the_package_datasets_has_numbered_in_a_file(
+    tmp_path: Path, name: str
+) -> None:
+    pa = pytest.importorskip("pyarrow")
+    one = {"names": ["ham", "spam"], "_type": "ClassLabel"}
+    kinds = {"label": one, "all": {"feature": one, "_type": "List"}, "old": [one], "none": {"a": 1}}
+    columns = {"label": [1, -1, 0], "all": [[0, 1], [-1], None], "old": [[1], [], [0]]}
+    table = pa.table({"text": ["a", "b", "c"], **columns, "none": [7, 8, -1]})
+    noted = {"huggingface": json.dumps({"info": {"features": kinds}})}
+    path = write_table(tmp_path / name, table.replace_schema_metadata(noted))
+    for column, expected in {
+        "label": [("spam",), (), ("ham",)],
+        "all": [("ham", "spam"), (), ()],
+        "old": [("spam",), (), ("ham",)],
+        "none": [("7",), ("8",), ("-1",)],
+    }.items():
+        assert read_examples(path, columns=Columns(labels=(column,))).labels == expected
+    for other in ("{", "[]", '{"info": {"features": [1]}}', '{"info": {"features": {"label": 3}}}'):
+        write_table(path, table.replace_schema_metadata({"huggingface": other}))
+        assert read_examples(path).labels == [("1",), ("-1",), ("0",)]
+
+
 def test_a_data_set_of_the_package_datasets() -> None:
     # In the package's format; the package is too large to install just for this.
     class Feature:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from labelgrove._errors import FileFormatError
@@ -37,12 +39,12 @@ def read_parquet(
     stream = _stream(path, resources)
     with _named(path, "Parquet"):
         file = parquet.ParquetFile(stream)
-        names, rows = file.schema_arrow.names, file.metadata.num_rows
+        schema, rows = file.schema_arrow, file.metadata.num_rows
 
     def batches(wanted: Sequence[str]) -> Iterator[Any]:
         yield from file.iter_batches(batch_size=_BATCH, columns=list(wanted), use_threads=False)
 
-    return _contents(path, "Parquet", names, batches, columns, labels_required, rows)
+    return _contents(path, "Parquet", schema, batches, columns, labels_required, rows)
 
 
 def read_arrow(
@@ -57,7 +59,7 @@ def read_arrow(
         except arrow.ArrowInvalid:
             stream.seek(0)
             file = arrow.ipc.open_stream(stream)
-        names = file.schema.names
+        schema = file.schema
 
     def batches(wanted: Sequence[str]) -> Iterator[Any]:
         whole = (
@@ -71,7 +73,7 @@ def read_arrow(
             for start in range(0, chosen.num_rows, _BATCH):
                 yield chosen.slice(start, _BATCH)
 
-    return _contents(path, "Arrow", names, batches, columns, labels_required, None)
+    return _contents(path, "Arrow", schema, batches, columns, labels_required, None)
 
 
 def _stream(path: str, resources: ExitStack) -> Any:
@@ -113,10 +115,22 @@ def read_dataset(name: str, dataset: Any, columns: Columns, *, labels_required: 
 
 def _class_names(feature: Any) -> list[str] | None:
     """Return the names of a ClassLabel, or of a list of them."""
-    names = getattr(feature, "names", None) or getattr(
-        getattr(feature, "feature", None), "names", None
-    )
-    return list(names) if names else None
+    if isinstance(feature, list) and len(feature) == 1:  # as older versions wrote a list
+        [feature] = feature
+    for one in (feature, getattr(feature, "feature", None)):
+        names = getattr(one, "names", None)
+        if isinstance(names, list | tuple) and all(isinstance(name, str) for name in names):
+            return list(names) or None
+    return None
+
+
+def _stored_features(schema: Any) -> dict[str, Any]:
+    """Return the features that the package datasets has noted in the schema of a file, if any."""
+    with suppress(ValueError, TypeError, AttributeError, RecursionError):
+        noted = (schema.metadata or {}).get(b"huggingface", b"null")
+        found = json.loads(noted, object_hook=lambda pairs: SimpleNamespace(**pairs))
+        return dict(vars(found.info.features))
+    return {}
 
 
 def _called(values: list[Any], names: list[str] | None) -> list[Any]:
@@ -137,18 +151,23 @@ def _called(values: list[Any], names: list[str] | None) -> list[Any]:
 def _contents(
     path: str,
     what: str,
-    names: list[str],
+    schema: Any,
     batches: Callable[[Sequence[str]], Iterator[Any]],
     columns: Columns,
     labels_required: bool,
     rows: int | None,
 ) -> Contents:
-    text, labels = _chosen(path, names, columns, labels_required)
+    text, labels = _chosen(path, schema.names, columns, labels_required)
+    features = _stored_features(schema)
+    called = {column: _class_names(features.get(column)) for column in labels}
 
     def lists() -> Iterator[Rows]:
         with _named(path, what):
             for batch in batches(list(dict.fromkeys([*text, *labels]))):
-                yield batch.to_pylist()
+                rows = batch.to_pylist()
+                for row in rows if any(called.values()) else ():
+                    row.update({one: _called([row[one]], called[one])[0] for one in labels})
+                yield rows
 
     pieces = record_pieces(path, lists(), columns, text, labels)
     return Contents(pieces, is_text=True, labels_are_int=False, declared_rows=rows)
