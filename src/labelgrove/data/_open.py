@@ -34,7 +34,7 @@ _UNREADABLE = {
     b"\xff\xfe": "UTF-16",
     b"\xfe\xff": "UTF-16",
 }
-_UTF16 = re.compile(rb"(?:[^\0]\0){2}|(?:\0[^\0]){2}")  # without a byte order mark
+_UTF16 = re.compile(rb"(?:[^\0]\0){4}|(?:\0[^\0]){4}")  # without a byte order mark
 _MODEL = b'{"__metadata__":'  # after eight bytes
 
 
