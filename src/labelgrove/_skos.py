@@ -22,6 +22,7 @@ ENDINGS = tuple(_FORMATS)
 #: Base for relative IRIs, by which they are detected.
 _BASE = "http://relative.invalid/"
 
+_NESTED_ENTITY = re.compile(rb"<!ENTITY\s[^>]*&[^#]")
 _XML_PLACE = re.compile(r"\S+:(\d+):\d+: ")
 _BAD_SYNTAX = re.compile(r"Bad syntax \((.*?)\) at \^", re.DOTALL)
 
@@ -76,6 +77,10 @@ def read_graph(path: str | PathLike[str], purpose: str) -> tuple[Statements, Any
             f"path={fspath(path)!r}: expected a name that ends in one of {endings}"
         )
     content = Path(path).read_bytes().removeprefix(codecs.BOM_UTF8)
+    if ending == ".rdf" and _NESTED_ENTITY.search(content.replace(b"\0", b"")):  # also in UTF-16
+        raise FileFormatError(  # a kilobyte of them may stand for a gigabyte
+            path, None, "holds entities that refer to others; expected them to hold text alone"
+        )
     statements, graph = Statements(rdflib.namespace), rdflib.Graph()
     graph.add = lambda triple: statements.add(*triple)  # instead of into rdflib's indices
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import logging
 import tracemalloc
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -371,6 +372,16 @@ def test_skos_may_begin_with_a_byte_order_mark(tmp_path: Path, name: str) -> Non
     content = RDF_XML if name == "a.rdf" else line
     marked = read_vocabulary(written(tmp_path, name, "\ufeff" + content))
     assert marked == read_vocabulary(written(tmp_path, name, content))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_entities_that_expand_beyond_measure_are_refused(tmp_path: Path, encoding: str) -> None:
+    pytest.importorskip("rdflib")
+    names = "abcdefgh"
+    nested = "".join(f'<!ENTITY {outer} "{f"&{inner};" * 50}">' for inner, outer in pairwise(names))
+    bomb = RDF_XML.replace(" [", f' [<!ENTITY a "a">{nested}').replace("animals", "&h;")
+    with pytest.raises(FileFormatError, match=r"a\.rdf: holds entities that refer to others"):
+        read_vocabulary(written(tmp_path, "a.rdf", bomb.encode(encoding)))
 
 
 def test_another_ending(tmp_path: Path) -> None:
