@@ -13,6 +13,7 @@ import pytest
 
 from cluster.kit import in_memory, some_rows, written
 from labelgrove import LabelGroveError, PLTClassifier, distributed
+from labelgrove._version import __version__
 from labelgrove.distributed import _executors
 
 KILLED = "20 attempts at a task have killed their workers, .*; repeat the call with a new executor"
@@ -22,17 +23,28 @@ class Lost(Exception):
     """Stands in for Dask's KilledWorker."""
 
 
-class Losing(ThreadPoolExecutor):
-    """Stands in for a Dask client, and loses the worker of every task this many times."""
+class Client(ThreadPoolExecutor):
+    """Stands in for a Dask client."""
+
+    def get_executor(self, *, pure: bool) -> ThreadPoolExecutor:
+        assert not pure  # otherwise Dask would return the first failure again
+        return self
+
+    def run_on_scheduler(self, function: Callable[[str], Any], name: str) -> Any:
+        return function(name)
+
+    def run(self, function: Callable[[str], Any], name: str, *, on_error: str) -> dict[str, Any]:
+        assert on_error == "return"  # a worker may be lost at any time
+        return {"tcp://lost:1": OSError(), "tcp://host:1": function(name)}
+
+
+class Losing(Client):
+    """Loses the worker of every task this many times."""
 
     def __init__(self, times: int) -> None:
         super().__init__(2)
         self._times = times
         self._submitted: Counter[str] = Counter()
-
-    def get_executor(self, *, pure: bool) -> ThreadPoolExecutor:
-        assert not pure  # otherwise Dask would return the first failure again
-        return self
 
     def submit(self, task: Any, /, *_: Any, **__: Any) -> Future[Any]:
         def lose() -> None:
@@ -58,6 +70,44 @@ def test_tasks_of_lost_workers_are_submitted_again(
         assert len(labels) == 100
     with Losing(_executors.TRIES) as pool, pytest.raises(LabelGroveError, match=KILLED):
         list(distributed.predict_topk(target, rows, executor=pool))
+
+
+class Elsewhere(Client):
+    """Its scheduler or its workers have another version of the library, or none."""
+
+    def __init__(self, scheduler: str | None, worker: str | None) -> None:
+        super().__init__(1)
+        self._versions = {"run_on_scheduler": scheduler, "run": worker}
+
+    def run_on_scheduler(self, *_: Any) -> Any:
+        return self._versions["run_on_scheduler"]
+
+    def run(self, *_: Any, **__: Any) -> dict[str, Any]:
+        return {"tcp://host:1": self._versions["run"]}
+
+
+def closed_client() -> Client:
+    class Closed(Client):
+        def run_on_scheduler(self, *_: Any) -> Any:
+            raise RuntimeError("IOLoop is closed")
+
+    return Closed(1)
+
+
+class NoWorkerError(Exception):
+    """Stands in for Dask's error of this name."""
+
+    __module__ = "distributed.scheduler"
+
+
+def without_workers() -> ThreadPoolExecutor:
+    class Empty(ThreadPoolExecutor):
+        def submit(self, *_: Any, **__: Any) -> Future[Any]:
+            future: Future[Any] = Future()
+            future.set_exception(NoWorkerError("timed out without any running workers."))
+            return future
+
+    return Empty(1)
 
 
 class Cancelling(ThreadPoolExecutor):
@@ -103,6 +153,14 @@ def broken() -> ThreadPoolExecutor:
         (broken, "killed, .*; repeat the call with a new executor"),
         (Cancelling, "was closed or lost its scheduler; repeat the call with a new executor"),
         (closed, "refuses a task .*; if it is closed, repeat the call with a new one"),
+        (closed_client, "refuses a task .*; if it is closed, repeat the call with a new one"),
+        (
+            without_workers,
+            r"the cluster gave up \(timed out .* workers\); repeat the call with a new",
+        ),
+        (lambda: Elsewhere(None, __version__), "the scheduler does not have labelgrove; expected"),
+        (lambda: Elsewhere(__version__, None), "tcp://host:1 does not have labelgrove; expected"),
+        (lambda: Elsewhere(__version__, "9.0"), "tcp://host:1 has version 9.0 of labelgrove; exp"),
         (Older, r"a worker has version 0\.0\.9 of labelgrove; expected "),
     ],
 )
@@ -116,3 +174,43 @@ def test_an_executor_that_cannot_go_on_is_explained(
     distributed.fit(PLTClassifier(), rows, target)
     with make() as pool, pytest.raises(LabelGroveError, match=message):
         list(distributed.predict_topk(target, rows, executor=pool))
+
+
+class Blind(ThreadPoolExecutor):
+    """Its worker is on a machine that lacks a file or folder."""
+
+    def __init__(self, hidden: Path) -> None:
+        super().__init__(1)
+        self._hidden, self._away = hidden, hidden.with_name("away")
+
+    def submit(self, task: Any, /, *_: Any, **__: Any) -> Future[Any]:
+        def run() -> Any:
+            self._hidden.rename(self._away)
+            try:
+                return task()
+            finally:
+                self._away.rename(self._hidden)
+
+        return super().submit(run)
+
+
+def test_what_a_worker_does_not_see_is_named(tmp_path: Path) -> None:
+    rows, target, message = (
+        tmp_path / "rows",
+        tmp_path / "pieces.lg",
+        r"a worker on \S+ does not see ",
+    )
+    written(rows, some_rows(100))
+    for hidden in (rows, tmp_path / ".pieces.lg.partial"):
+        with (
+            Blind(hidden) as pool,
+            pytest.raises(LabelGroveError, match=f"{message}{hidden}; expec"),
+        ):
+            distributed.fit(PLTClassifier(), rows, target, executor=pool)
+    distributed.fit(PLTClassifier(), rows, target)
+    for hidden in (rows, target):
+        with (
+            Blind(hidden) as pool,
+            pytest.raises(LabelGroveError, match=f"{message}{hidden}; expec"),
+        ):
+            list(distributed.predict_topk(target, rows, executor=pool))

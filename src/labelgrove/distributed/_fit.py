@@ -6,7 +6,8 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, wait
+from concurrent.futures import FIRST_COMPLETED, wait
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -26,7 +27,7 @@ from labelgrove._unfinished import Unfinished
 from labelgrove._version import __version__
 from labelgrove.data import Columns, open_dataset
 from labelgrove.data._mapped import Dataset, open_arrays
-from labelgrove.distributed._executors import TRIES, Lost, failures_explained, resolved, submit
+from labelgrove.distributed._executors import TRIES, Workers
 from labelgrove.distributed._plan import plan_units
 from labelgrove.distributed._tasks import (
     RUN,
@@ -128,7 +129,8 @@ def fit(
         If the output is a folder, or anything else that a file cannot replace.
     LabelGroveError
         If another process is writing the same file, or if the executor breaks (for example because
-        a worker is killed), is closed, or has workers with another version of the library.
+        a worker is killed), is closed, or has workers with another version of the library or that
+        do not see the data set or the model's folder.
     OSError
         If a file cannot be read or written.
     KeyboardInterrupt
@@ -178,15 +180,12 @@ class _Run:
         self._options, self._plan, self._labels = model._checked()
         _check(model, self._options, front, dataset)
         self._threads = thread_count(model.n_jobs, here=executor is None)
-        self._executor: Executor | None = None
-        self._lost: Lost = ()
-        if executor is not None:
-            self._executor, self._lost = resolved(executor)
         self._tell = progress
         self._core_progress = _core.Progress()
         self._stopped = False
         self._unfinished = Unfinished(target)
         work, data = self._unfinished.path, followed(dataset.path)
+        self._workers = None if executor is None else Workers(executor, str(data), str(work))
         header, _ = open_arrays(str(data))
         options = self._options.for_training(dataset.n_rows)
         width, text = header.width, None
@@ -203,8 +202,8 @@ class _Run:
 
     def finish(self) -> None:
         """Run all unfinished stages, and write the model."""
-        again = " with a new executor, which resumes where it stopped"
-        with self._unfinished, failures_explained(self._lost, again):
+        again, workers = " with a new executor, which resumes where it stopped", self._workers
+        with self._unfinished, workers.failures_explained(again) if workers else nullcontext():
             self._begin()
             self._know_labels()
             self._read_texts()
@@ -340,7 +339,7 @@ class _Run:
 
     def _learn(self) -> None:
         job, tasks = self._job, []
-        watched = self._core_progress if self._executor is None else None
+        watched = self._core_progress if self._workers is None else None
         for number in range(self._plan.n_trees):
             if not is_done(job / f"units-{number}"):
                 plan_units(job, number, self._threads)
@@ -392,13 +391,14 @@ class _Run:
                 raise KeyboardInterrupt
 
         tell()
-        if self._executor is None:
+        workers = self._workers
+        if workers is None:
             for task in todo:
                 task()
                 done += 1
                 tell()
             return
-        waiting = {submit(task, self._executor): (task, 1) for task in todo}
+        waiting = {workers.submit(task): (task, 1) for task in todo}
         try:
             while waiting:
                 finished, _ = wait(waiting, 0.2, return_when=FIRST_COMPLETED)
@@ -407,10 +407,10 @@ class _Run:
                     try:
                         future.result()
                         done += 1
-                    except self._lost:
+                    except workers.lost:
                         if tries == TRIES:
                             raise
-                        waiting[submit(task, self._executor)] = task, tries + 1
+                        waiting[workers.submit(task)] = task, tries + 1
                 tell()
         except BaseException:
             for future in waiting:

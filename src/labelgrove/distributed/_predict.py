@@ -19,7 +19,7 @@ from labelgrove._parameters import integer
 from labelgrove._paths import followed
 from labelgrove._unfinished import identity
 from labelgrove.data._mapped import Header, csr_over, open_arrays, open_dataset, texts_over
-from labelgrove.distributed._executors import failures_explained, resolved, result_of, submit
+from labelgrove.distributed._executors import Workers
 from labelgrove.distributed._tasks import opened
 from labelgrove.evaluation._figures import Training, figures
 from labelgrove.evaluation._observed import observe
@@ -77,7 +77,7 @@ def predict_topk(
         If the model file is invalid, or has been replaced in the meantime.
     LabelGroveError
         If the executor breaks (for example because a worker is killed), is closed, or has workers
-        with another version of the library.
+        with another version of the library or that do not see the model or the data set.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def predict_topk(
     integer("k", k, 1)
     start = integer("start", start, 0, asked.header.rows)
     tasks = [partial(predict, asked, *run, k) for run in _runs(start, asked.header.rows)]
-    return _in_order(tasks, executor)
+    return _in_order(asked, tasks, executor)
 
 
 def evaluate(
@@ -123,7 +123,7 @@ def evaluate(
     labels = open_dataset(asked.data, verify=False).labels
     runs = _runs(0, asked.header.rows)
     tasks = [partial(answer, asked, *run, places[-1], threshold) for run in runs]
-    answering = _Answering(_loaded(asked), _in_order(tasks, executor))
+    answering = _Answering(_loaded(asked), _in_order(asked, tasks, executor))
     batches = ((range(*run), list(labels[slice(*run)])) for run in runs)
     observed = observe(answering, batches, k=places[-1], threshold=threshold)
     return figures(observed, places, training=Training.of(answering))
@@ -177,20 +177,22 @@ def _runs(start: int, n_rows: int) -> list[tuple[int, int]]:
     return [(begin, min(begin + ROWS, n_rows)) for begin in range(start, n_rows, ROWS)]
 
 
-def _in_order(tasks: Sequence[Callable[[], _Result]], executor: Any) -> Iterator[_Result]:
+def _in_order(
+    asked: Asked, tasks: Sequence[Callable[[], _Result]], executor: Any
+) -> Iterator[_Result]:
     if executor is None:
         for task in tasks:
             yield task()
         return
-    pool, lost = resolved(executor)
-    with failures_explained(lost, " with a new executor"):
-        waiting = deque((task, submit(task, pool)) for task in tasks[:_AHEAD])
+    workers = Workers(executor, asked.data, asked.model)
+    with workers.failures_explained(" with a new executor"):
+        waiting = deque((task, workers.submit(task)) for task in tasks[:_AHEAD])
         try:
             for task in tasks[_AHEAD:]:
-                yield result_of(*waiting.popleft(), pool, lost)
-                waiting.append((task, submit(task, pool)))
+                yield workers.result_of(*waiting.popleft())
+                waiting.append((task, workers.submit(task)))
             while waiting:
-                yield result_of(*waiting.popleft(), pool, lost)
+                yield workers.result_of(*waiting.popleft())
         finally:
             for _, future in waiting:
                 future.cancel()
