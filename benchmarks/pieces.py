@@ -41,13 +41,13 @@ class Timed(Executor):
         self.seconds: dict[str, list[float]] = {stage: [] for stage in STAGES}
         self.sent = 0
 
-    def submit(self, task: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Run a task."""
-        self.sent += len(pickle.dumps((task, args, kwargs)))
+    def submit(self, task: Any, /, *_: Any, **__: Any) -> Future[Any]:
+        """Run a task, which is the last argument of the function that checks its worker."""
+        self.sent += len(pickle.dumps(task))
         begin = time.process_time()
         done: Future[Any] = Future()
-        done.set_result(task(*args, **kwargs))
-        self.seconds[task.func.__name__].append(time.process_time() - begin)
+        done.set_result(task())
+        self.seconds[task.args[-1].func.__name__].append(time.process_time() - begin)
         return done
 
 

@@ -1,4 +1,4 @@
-"""The benchmark that needs no data set still runs, and pages show what was measured."""
+"""Benchmarks that need no data set still run, and pages show what was measured."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks import render
+from benchmarks import pieces, render
 from benchmarks._multiclass_tables import classes
 from benchmarks._results import kept
 from benchmarks._tables import measured
 from benchmarks.classes import learn_ours
+
+from labelgrove import distributed
+from labelgrove.data import convert
 
 
 def test_time_against_classes() -> None:
@@ -22,6 +25,17 @@ def test_time_against_classes() -> None:
     point |= {name: 1e6 * found[key] / 100 for key, name in names.items()}
     shown = classes([{"subject": "LOMtree", "points": [point]}])
     assert all(title in shown for title in ("learning, µs", "prediction, µs", "model MB", "k = 20"))
+
+
+def test_tasks_of_pieces_are_timed_by_stage(tmp_path: Path) -> None:
+    (tmp_path / "three.svm").write_text("3,1 1:0.5 8:1.25\n1 3:2\n3 1:0.25 8:1\n")
+    convert([tmp_path / "three.svm"], tmp_path / "rows")
+    found = pieces.measure(tmp_path, distributed.LEAST_MEMORY)
+    assert {stage: count for stage, (count, _) in found["tasks"].items()} == {
+        "embed": 1,
+        "build_tree": 1,
+        "learn": 1,
+    }
 
 
 @pytest.mark.parametrize("name", render.TABLES)
