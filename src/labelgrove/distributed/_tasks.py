@@ -411,28 +411,28 @@ class _Blocks:
         self._order = np.argsort(nodes)
         self._unit = np.repeat(np.arange(n_units), np.diff(self._first))
         parents = stored(job / f"tree-{number}", "parents")[0]
-        bitmap = self._of_nodes("block.multiplier") == 0
+        # Opening a file takes longer than reading such short arrays: each is opened once for all.
+        parts = [list(map(np.array, stored(path, *_OF_NODES))) for path in self._paths]
+        of_nodes = map(np.concatenate, zip(*parts, strict=True))
+        self._of_nodes = dict(zip(_OF_NODES, of_nodes, strict=True))
+        bitmap = self._of_nodes["block.multiplier"] == 0
         sizes = {
-            "index.pair": 2 * self._of_nodes("block.pairs").astype(np.int64),
-            "index.offset": np.where(bitmap, self._of_nodes("block.features"), 0).astype(np.int64),
+            "index.pair": 2 * self._of_nodes["block.pairs"].astype(np.int64),
+            "index.offset": np.where(bitmap, self._of_nodes["block.features"], 0).astype(np.int64),
             "weights.bias": np.bincount(parents[1:], minlength=len(parents))[nodes],
-            "weights.row": self._of_nodes("block.bytes").astype(np.int64),
+            "weights.row": self._of_nodes["block.bytes"].astype(np.int64),
         }
         self._ends = {name: np.concatenate([[0], np.cumsum(size)]) for name, size in sizes.items()}
 
     def pieces(self, name: str) -> Iterator[npt.NDArray[Any]]:
         """Yield the parts of an array, in order of the nodes."""
-        if name not in self._ends:
-            whole = self._of_nodes(name)
+        if name in self._of_nodes:
+            whole = self._of_nodes[name]
             yield whole[self._order] if len(whole) else whole
             return
         run = np.cumsum(np.diff(self._ends[name])[self._order]) // RUN
         for places in np.split(self._order, np.flatnonzero(np.diff(run)) + 1):
             yield self._gathered(name, places)
-
-    def _of_nodes(self, name: str) -> npt.NDArray[Any]:
-        """Return an array with an item per node, or with none, unit by unit."""
-        return np.concatenate([np.array(stored(path, name)[0]) for path in self._paths])
 
     def _gathered(self, name: str, places: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         """Return the parts of an array for some nodes; the units' files are opened in turn."""
@@ -460,6 +460,17 @@ class _Blocks:
         (rows,) = stored(self._paths[0], "weights.row")
         return rows[self._ends["weights.row"][self._first[1]] :]
 
+
+_OF_NODES = (
+    "block.link",
+    "block.scale",
+    "block.features",
+    "block.pairs",
+    "block.multiplier",
+    "block.bytes",
+    "weights.scale",
+)
+"""Arrays with an item per node, or with none."""
 
 _COUNTS = ("margins.negative", "margins.positive")  # of all examples held out
 
