@@ -328,6 +328,7 @@ def test_a_full_disk_leaves_no_half_file_and_the_same_call_goes_on(tmp_path: Pat
 
 
 def test_what_cannot_be_learnt_is_refused(tmp_path: Path) -> None:
+    written(tmp_path / "none", [])
     written(tmp_path / "rows", some_rows(20))
     written_texts(tmp_path / "texts", 1)
     target = tmp_path / "model.lg"
@@ -340,6 +341,7 @@ def test_what_cannot_be_learnt_is_refused(tmp_path: Path) -> None:
         (PLTClassifier(arity=1), "rows", ParameterError, "arity"),
         (PLTClassifier(class_weight={"x": 2}), "rows", DataError, "'x' is not a label"),
         (PLTClassifier(tree=LabelTree.flat(["l1"])), "rows", DataError, "is not in the tree"),
+        (PLTClassifier(), "none", DataError, "none: has no examples; expected at least one"),
         (PLTClassifier(), "texts", DataError, "holds texts"),
         (TextClassifier(PLTClassifier()), "rows", DataError, "holds features"),
         (TextClassifier(), "texts", ParameterError, "the classifier OnlinePLTClassifier"),

@@ -469,7 +469,9 @@ def _parts(model: Model) -> tuple[PLTClassifier, TextFeatures | None, Columns | 
 def _check(
     model: PLTClassifier, options: BatchOptions, front: TextFeatures | None, dataset: Dataset
 ) -> None:
-    """Refuse parameters that require all examples in memory."""
+    """Refuse a data set that the model cannot learn, and parameters that need it in memory."""
+    if not len(dataset):
+        raise DataError(f"{dataset.path}: has no examples; expected at least one")
     if front is None and dataset.X is None:
         raise DataError(
             f"{dataset.path}: holds texts; expected features, such as from a libsvm file, or a "
