@@ -195,22 +195,7 @@ class TextFeatures(  # type: ignore[call-arg]
         return self
 
     def partial_fit(self, texts: Iterable[str], y: object = None) -> Self:  # noqa: ARG002
-        """Count more documents.
-
-        Parameters
-        ----------
-        texts, y
-            As for :meth:`fit`.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        DataError, ParameterError
-            As for :meth:`fit`.
-        """
+        """Count more documents; as :meth:`fit`, but forget none."""
         engine, threads = self._started(), thread_count(self.n_jobs)
         counts: Triple = engine.count(checked_texts(texts), threads)
         engine.add(*counts)
@@ -242,25 +227,11 @@ class TextFeatures(  # type: ignore[call-arg]
         return _csr(self.rows(texts, thread_count(self.n_jobs)))
 
     def fit_transform(self, texts: Iterable[str], y: object = None) -> csr_array:  # noqa: ARG002
-        """Forget all documents, count the given ones, and turn them into rows.
+        """Do as :meth:`fit`, and turn the documents into rows.
 
         The counts that weight a document include the document itself and all others. Its row
         therefore differs from the result of :meth:`transform`, which treats the text as one more
         document.
-
-        Parameters
-        ----------
-        texts, y
-            As for :meth:`fit`.
-
-        Returns
-        -------
-        csr_array (n_texts, n_features), float32
-
-        Raises
-        ------
-        DataError, ParameterError
-            As for :meth:`fit`.
         """
         return _csr(self.fit_rows(texts, thread_count(self.n_jobs)))
 

@@ -16,13 +16,12 @@ from sklearn.feature_extraction.text import HashingVectorizer
 
 from labelgrove._elementary import log
 from labelgrove._errors import ParameterError, brief
-from labelgrove._parameters import refuse_unknown
+from labelgrove._parameters import integer, refuse_unknown
 from labelgrove._validation import Rows, check_rows
 from labelgrove.text._checked import checked_texts, each_checked_text
+from labelgrove.text._settings import LONGEST_RUN, lengths
 from labelgrove.text._words import Span
 
-_MOST_FEATURES = 2**31 - 1  # ids of columns are 32-bit
-_LONGEST_NGRAM = 8
 _TWO_WORD_CHARACTERS = r"(?u)\b\w\w+\b"
 
 
@@ -53,6 +52,11 @@ class HashedText(  # type: ignore[call-arg]
         Regular expression of a word: by default two or more word characters, as in scikit-learn.
         If it contains a group, the group is the word.
 
+    Raises
+    ------
+    ParameterError
+        By any method, if a parameter lies outside its domain.
+
     Examples
     --------
     >>> X = HashedText(n_features=2**10).fit_transform(["a heap of words", "words, words, words"])
@@ -78,22 +82,7 @@ class HashedText(  # type: ignore[call-arg]
         self.token_pattern = token_pattern
 
     def fit(self, texts: Iterable[str], y: object = None) -> HashedText:  # noqa: ARG002
-        """Check the parameters; there is nothing to learn.
-
-        Parameters
-        ----------
-        texts, y : ignored
-
-        Returns
-        -------
-        HashedText
-            This transformer.
-
-        Raises
-        ------
-        ParameterError
-            When a parameter lies outside its domain.
-        """
+        """Check the parameters; there is nothing to learn."""
         self._check_parameters()
         return self
 
@@ -119,8 +108,6 @@ class HashedText(  # type: ignore[call-arg]
         DataError
             When `texts` is a single string or not iterable, or an item is not a string; the
             message names the row.
-        ParameterError
-            When a parameter lies outside its domain.
         """
         self._check_parameters()
         rows = each_checked_text(texts)
@@ -141,11 +128,6 @@ class HashedText(  # type: ignore[call-arg]
         -------
         ndarray of object (str), shape (n_features,)
             ``"hashedtext0"``, ``"hashedtext1"``…
-
-        Raises
-        ------
-        ParameterError
-            When a parameter lies outside its domain.
         """
         self._check_parameters()
         names: npt.NDArray[Any] = super().get_feature_names_out(input_features)
@@ -170,13 +152,6 @@ class HashedText(  # type: ignore[call-arg]
         dict of int to str
             Column to word, or run of words; those that share a column are joined, in text order,
             as in ``"quota / herring"``.
-
-        Raises
-        ------
-        DataError
-            When `text` is not a string.
-        ParameterError
-            When a parameter lies outside its domain.
 
         Examples
         --------
@@ -232,11 +207,6 @@ class HashedText(  # type: ignore[call-arg]
         Returns
         -------
         dict of str to int, bool, str or list of int
-
-        Raises
-        ------
-        ParameterError
-            When a parameter lies outside its domain.
         """
         self._check_parameters()
         return {
@@ -295,21 +265,8 @@ class HashedText(  # type: ignore[call-arg]
         return text
 
     def _check_parameters(self) -> None:
-        if not _is_int(self.n_features) or not 1 <= self.n_features <= _MOST_FEATURES:
-            raise ParameterError(
-                f"n_features={self.n_features!r}: expected a whole number from 1 to 2**31 - 1"
-            )
-        lengths: Any = self.ngram_range
-        if (
-            not isinstance(lengths, tuple)
-            or len(lengths) != 2
-            or not all(_is_int(length) for length in lengths)
-            or not 1 <= lengths[0] <= lengths[1] <= _LONGEST_NGRAM
-        ):
-            raise ParameterError(
-                f"ngram_range={brief(lengths)}: expected two increasing whole numbers from 1 to "
-                f"{_LONGEST_NGRAM}"
-            )
+        integer("n_features", self.n_features, 1)
+        lengths("ngram_range", self.ngram_range, LONGEST_RUN)
         if not isinstance(self.lowercase, bool):
             raise ParameterError(f"lowercase={self.lowercase!r}: expected True or False")
         self._check_pattern()
@@ -344,7 +301,3 @@ class HashedText(  # type: ignore[call-arg]
         tags.input_tags.two_d_array = False
         tags.requires_fit = False
         return tags
-
-
-def _is_int(value: object) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)

@@ -9,7 +9,7 @@ from labelgrove._errors import ParameterError, brief
 from labelgrove._parameters import choice, flag, integer, real
 from labelgrove.text._embeddings import GIVEN, embedding_of
 
-_LONGEST_RUN = 8
+LONGEST_RUN = 8
 _LONGEST_SUBWORD = 15
 _FIRST_DOCUMENTS = 4096
 _MOST = 2**31 - 2
@@ -43,8 +43,8 @@ def settings_of(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Check the parameters, and replace those that are None by the values of the preset."""
     chosen = _DEFAULTS | _PRESETS[choice("preset", parameters["preset"], _PRESETS)]
     chosen |= {name: parameters[name] for name in chosen if parameters[name] is not None}
-    words = _lengths("words", chosen["words"] or (0, 0), _LONGEST_RUN)
-    subwords = _lengths("subwords", chosen["subwords"] or (0, 0), _LONGEST_SUBWORD)
+    words = _lengths_or_none("words", chosen["words"], LONGEST_RUN)
+    subwords = _lengths_or_none("subwords", chosen["subwords"], _LONGEST_SUBWORD)
     if not (words[1] or subwords[1]):
         raise ParameterError("words and subwords are both (0, 0); expected at least one of them")
     idf, least = flag("idf", chosen["idf"]), integer("min_documents", chosen["min_documents"], 1)
@@ -102,16 +102,18 @@ def counts_documents(settings: Mapping[str, Any]) -> bool:
     return bool(settings["idf"] or settings["min_documents"] > 1)
 
 
-def _lengths(name: str, value: Any, most: int) -> tuple[int, int]:
-    """Return a range of lengths, or (0, 0), after checking it."""
-    if isinstance(value, tuple) and len(value) == 2:
-        least = 0 if value == (0, 0) else 1
-        try:
-            found = (integer(name, value[0], least, most), integer(name, value[1], least, most))
-        except ParameterError:
-            found = (1, 0)
-        if found[0] <= found[1]:
-            return found
-    raise ParameterError(
-        f"{name}={brief(value)}: expected two increasing whole numbers from 1 to {most}, or (0, 0)"
-    )
+def _lengths_or_none(name: str, value: Any, most: int) -> tuple[int, int]:
+    none = not value or value == (0, 0)
+    return (0, 0) if none else lengths(name, value, most, ", or (0, 0)")
+
+
+def lengths(name: str, value: Any, most: int, instead: str = "") -> tuple[int, int]:
+    """Return a range of lengths after checking it; ``instead`` ends the message if it is none."""
+    try:
+        shortest, longest = value if isinstance(value, tuple) else ()
+        return integer(name, shortest, 1, most), integer(name, longest, int(shortest), most)
+    except (ParameterError, ValueError):
+        raise ParameterError(
+            f"{name}={brief(value)}: expected two increasing whole numbers from 1 to "
+            f"{most}{instead}"
+        ) from None
