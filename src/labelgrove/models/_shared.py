@@ -119,23 +119,8 @@ class SharedModel:
         """Continue learning while other threads predict; see the model's ``partial_fit``.
 
         All examples are validated before the first one is learnt. Calls from several threads run
-        one after another.
-
-        Parameters
-        ----------
-        X, y, classes, sample_weight, again
-            As for the model's ``partial_fit``.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        DataError, LearningInterrupted
-            As for the model's ``partial_fit``.
-        ModelStateError
-            If the wait exceeds ``timeout``; nothing has been learnt then.
+        one after another. If the wait exceeds ``timeout``, a ModelStateError says so, and nothing
+        has been learnt.
         """
         self.model._partial_fit(X, y, classes, sample_weight, self._patience, again=again)
         return self

@@ -110,7 +110,8 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
 
     Notes
     -----
-    The rules for threads are those of the classifier.
+    In methods like the classifier's, ``X`` is an iterable of str, one text per example. The rules
+    for threads are those of the classifier, too.
 
     Examples
     --------
@@ -221,41 +222,19 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
     ) -> Self:
         """Continue learning from texts and their labels, in the given order.
 
-        Parameters
-        ----------
-        X : iterable of str
-            One text per example. One call with n texts is equivalent to n calls with one text.
-        y, classes, sample_weight
-            As for :meth:`OnlinePLTClassifier.partial_fit`.
-        again : bool
-            Whether the texts have been learnt before. If so, their words are not counted again,
-            and a second stage does not learn from them.
+        As :meth:`OnlinePLTClassifier.partial_fit`, for texts. One call with n texts is equivalent
+        to n calls with one text. Words of texts learnt ``again`` are not counted again.
 
         Returns
         -------
         self
-
-        Raises
-        ------
-        DataError, LearningInterrupted
-            As for :meth:`OnlinePLTClassifier.partial_fit`.
         """
         self._partial_fit(X, y, classes, sample_weight, None, again=again)
         return self
 
     @_offered("shared")  # type: ignore[untyped-decorator]
     def shared(self, timeout: float | None = None) -> SharedModel:
-        """Return a handle through which one thread can learn while others predict.
-
-        Parameters
-        ----------
-        timeout : float, optional
-            Seconds that a thread waits before it raises a ModelStateError; by default no limit.
-
-        Returns
-        -------
-        SharedModel
-        """
+        """As :meth:`OnlinePLTClassifier.shared`: let one thread learn while others predict."""
         self._begin()
         return SharedModel(self, timeout)
 
@@ -297,21 +276,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
     ) -> Any:
         """Predict the k most probable labels of every text, best first.
 
-        Parameters
-        ----------
-        X : iterable of str
-        k, labels, beam_width, return_stats
-            As for :meth:`OnlinePLTClassifier.predict_topk`.
-
-        Returns
-        -------
-        labels, scores, and stats if requested
-            As :meth:`OnlinePLTClassifier.predict_topk` returns them.
-
-        Raises
-        ------
-        NotLearnedError, DataError, ParameterError
-            As for :meth:`OnlinePLTClassifier.predict_topk`.
+        As :meth:`OnlinePLTClassifier.predict_topk`, for texts.
         """
         with self._reading() as classifier:
             return classifier.predict_topk(
@@ -330,21 +295,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
     ) -> Any:
         """Estimate probabilities: all, the k best of each text, or those that reach a threshold.
 
-        Parameters
-        ----------
-        X : iterable of str
-        top_k, threshold, labels, beam_width, return_stats
-            As for :meth:`OnlinePLTClassifier.predict_proba`.
-
-        Returns
-        -------
-        probabilities, and stats if requested
-            As :meth:`OnlinePLTClassifier.predict_proba` returns them.
-
-        Raises
-        ------
-        NotLearnedError, DataError, ParameterError
-            As for :meth:`OnlinePLTClassifier.predict_proba`.
+        As :meth:`OnlinePLTClassifier.predict_proba`, for texts.
         """
         with self._reading() as classifier:
             return classifier.predict_proba(
@@ -359,14 +310,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
     def predict(self, X: Iterable[str]) -> Any:
         """Predict the most probable class of every text, or all labels that reach their thresholds.
 
-        Parameters
-        ----------
-        X : iterable of str
-
-        Returns
-        -------
-        ndarray of shape (n,), or csr_array or ndarray of shape (n, n_classes)
-            As :meth:`OnlinePLTClassifier.predict` returns them.
+        As :meth:`OnlinePLTClassifier.predict`, for texts.
         """
         with self._reading() as classifier:
             return classifier.predict(self._rows(X))
@@ -374,16 +318,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
     def score(self, X: Iterable[str], y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy for multi-class targets, or precision at 1 for multi-label ones.
 
-        Parameters
-        ----------
-        X : iterable of str
-        y, sample_weight
-            As for the classifier's ``score``.
-
-        Returns
-        -------
-        float
-            Between 0 and 1.
+        As :meth:`OnlinePLTClassifier.score`, for texts.
         """
         with self._reading() as classifier:
             return classifier.score(self._rows(X), y, sample_weight)
@@ -399,17 +334,8 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
     ) -> Explanation:
         """Explain why labels are predicted for a text, or why a given label is not.
 
-        Parameters
-        ----------
-        X : str, or iterable of one str
-        label, k, threshold, top
-            As for :meth:`OnlinePLTClassifier.explain`.
-
-        Returns
-        -------
-        Explanation
-            Its features are the words of the text; the contributions of parts of words are added
-            to their words. ``highlights`` locates the words in the text.
+        As :meth:`OnlinePLTClassifier.explain`, for one text. Features are the words of the text,
+        to which the contributions of their parts are added; ``highlights`` locates them in it.
 
         Examples
         --------
@@ -434,18 +360,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
 
     @_offered("label_paths")  # type: ignore[untyped-decorator]
     def label_paths(self, X: Iterable[str], labels: Sequence[Collection[Any]]) -> LabelPaths:
-        """Follow given labels of many texts through the tree.
-
-        Parameters
-        ----------
-        X : iterable of str
-        labels
-            As for :meth:`OnlinePLTClassifier.label_paths`.
-
-        Returns
-        -------
-        LabelPaths
-        """
+        """As :meth:`OnlinePLTClassifier.label_paths`, for texts."""
         with self._reading() as classifier:
             paths: LabelPaths = classifier.label_paths(self._rows(X), labels)
             return paths
@@ -457,15 +372,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
     ) -> Self:
         """Find and set the thresholds with the best F-measure on held-out texts.
 
-        Parameters
-        ----------
-        X : iterable of str
-        y, method, **options
-            As for :meth:`OnlinePLTClassifier.tune_thresholds`.
-
-        Returns
-        -------
-        self
+        As :meth:`OnlinePLTClassifier.tune_thresholds`, for texts.
         """
         with self._reading() as classifier:
             rows = self.text_.transform(X)
@@ -505,13 +412,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         return float(self._learner.fit_progress)
 
     def size(self) -> dict[str, int]:
-        """Return the number of weights, and the bytes of the model and its remembered examples.
-
-        Returns
-        -------
-        dict
-            ``weights``, ``model_bytes``, ``memory_bytes``.
-        """
+        """As :meth:`OnlinePLTClassifier.size`: return the numbers of weights and bytes."""
         return self._learnt().size()
 
     @_offered("compact")  # type: ignore[untyped-decorator]
@@ -526,16 +427,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
     ) -> TextClassifier:
         """Return a small copy that can predict but not learn.
 
-        Parameters
-        ----------
-        dtype, threshold, max_bytes, y
-            As for :meth:`OnlinePLTClassifier.compact`.
-        X : iterable of str, optional
-            Texts to measure the copy on.
-
-        Returns
-        -------
-        TextClassifier
+        As :meth:`OnlinePLTClassifier.compact`, for texts.
         """
         classifier: Any
         with self._reading() as classifier:
@@ -549,15 +441,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
     def save(self, path: str | PathLike[str], *, for_prediction: bool = False) -> None:
         """Write classifier and front end to one file, atomically; ``labelgrove.load`` reads it.
 
-        Parameters
-        ----------
-        path, for_prediction
-            As for :meth:`OnlinePLTClassifier.save`.
-
-        Raises
-        ------
-        NotLearnedError, ModelFileError, OSError
-            As for :meth:`OnlinePLTClassifier.save`.
+        As :meth:`OnlinePLTClassifier.save`.
         """
         with self._reading() as classifier:
             classifier._save(path, self._about(), for_prediction=for_prediction)
@@ -565,10 +449,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
     def fingerprint(self) -> str:
         """Return the SHA-256 of the file that ``save`` would write, without writing it.
 
-        Returns
-        -------
-        str
-            64 hexadecimal digits; see :meth:`OnlinePLTClassifier.fingerprint`.
+        As :meth:`OnlinePLTClassifier.fingerprint`.
         """
         with self._reading() as classifier:
             return classifier._fingerprint(self._about())
