@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from numbers import Real
 from typing import Any, NamedTuple, cast
 
@@ -50,17 +51,16 @@ def explain(
     k, top = integer("k", k, 1), integer("top", top, 0)
     rows = _one_row(learned, X)
     given = None if threshold is None else learned.thresholds(threshold)
-    best, scores = _best_labels(learned, rows, k, given)
-    known = dict(zip(best.tolist(), scores.tolist(), strict=True))
-    known_first: dict[int, float] = {}
+    best = _best_labels(learned, rows, k, given)
+    compared, first_best = best, dict[int, float]()
     tree = replace(learned, engine=first_stage(learned.engine))  # only this has paths
     staged = None
     if isinstance(learned.engine, StagedEngine) and learned.engine.stage.examples > 0:
         staged = learned.engine
         if given is None:
-            first, scores = _best_labels(tree, rows, k)
-            known_first = dict(zip(first.tolist(), scores.tolist(), strict=True))
-    wanted = best.tolist() if label is None else [_id_of(learned, label)]
+            compared = first_best = _best_labels(tree, rows, k)
+    kth = next(islice(compared.values(), k - 1, None), 0.0)
+    wanted = list(best) if label is None else [_id_of(learned, label)]
     named = _named(_feature_naming(learned, feature_names), rows.ids.tolist())
     explained = []
     weighed: dict[bytes, _Weighed] = {}
@@ -74,37 +74,32 @@ def explain(
     for one in wanted:
         found = ways_to(tree, rows, one)
         path = _path(found, weigh)
-        predicted = one in known
-        probability = _probability_of(learned, rows, one, known)
-        if predicted and given is None:
-            rank = best.tolist().index(one) + 1
+        probability = _probability_of(learned, rows, one, best)
+        if one in best and given is None:
+            rank = list(best).index(one) + 1
         else:
             rank = _rank_of(learned, rows, one, probability)
+        needed = kth
         if found.needed is not None:
             needed = found.needed
         elif given is not None:
             own = given[one : one + 1] if len(given) > 1 else given
             if staged is not None:
-                place = 0 if staged.stage.reranks else rank - 1
-                own = staged.stage.uncalibrated(own, place)
+                own = staged.stage.uncalibrated(own, 0 if staged.stage.reranks else rank - 1)
             needed = float(own[0])
-        else:
-            needed = float(scores[k - 1]) if len(scores) >= k else 0.0
         average = found.counts @ found.contributions / max(found.counts.sum(), _TINY)
         explained.append(
             LabelExplanation(
                 label=learned.labels.names[[one]].tolist()[0],  # a plain value
                 probability=probability,
                 rank=rank,
-                predicted=predicted,
+                predicted=one in best,
                 path=path,
                 leaves=found.leaves,
                 contributions=weigh(average, found.values)[0],
-                fallen_out=None if predicted else _fall(path, needed),
-                first_stage=(
-                    None if staged is None else _probability_of(tree, rows, one, known_first)
-                ),
-                cosine=None if staged is None else staged.cosine(rows.arrays, one),
+                fallen_out=None if one in best else _fall(path, needed),
+                first_stage=staged and _probability_of(tree, rows, one, first_best),
+                cosine=staged and staged.cosine(rows.arrays, one),
             )
         )
     common = None if given is None or len(given) > 1 else float(given[0])
@@ -176,18 +171,17 @@ def _one_row(learned: AnyLearned, x: Any) -> Rows:
 
 
 def _best_labels(
-    learned: AnyLearned, rows: Rows, k: int, least: npt.NDArray[np.float32] | None = None
-) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.float32]]:
-    """Return ids and scores of the k best labels, or of all that reach ``least``, best first."""
+    learned: AnyLearned, rows: Rows, k: int, least: Floats | None = None
+) -> dict[int, float]:
+    """Return the scores of the k best labels by id, or of all that reach ``least``, best first."""
     if least is None:
-        ids, scores, *_ = learned.engine.top_k(*rows.arrays, k, 0, None, 1)
-        there = ids[0] != MISSING
-        return ids[0][there], scores[0][there]
-    _, ids, scores, *_ = learned.engine.above_threshold(
-        *rows.arrays, learned.engine.scope(least), 1
-    )
-    order = np.lexsort((ids, -scores))
-    return ids[order], scores[order]
+        (ids,), (scores,), _ = learned.engine.top_k(*rows.arrays, k, 0, None, 1)
+        order = np.flatnonzero(ids != MISSING)
+    else:
+        scope = learned.engine.scope(least)
+        _, ids, scores, _ = learned.engine.above_threshold(*rows.arrays, scope, 1)
+        order = np.lexsort((ids, -scores))
+    return dict(zip(ids[order].tolist(), scores[order].tolist(), strict=True))
 
 
 def _probability_of(
@@ -212,10 +206,9 @@ def _rank_of(learned: AnyLearned, rows: Rows, label: int, probability: float) ->
     Calibration may give neighbouring ranks the same probability, and a second stage that re-ranks
     does not order its candidates by probability alone.
     """
-    reaching, _ = _best_labels(learned, rows, 0, np.array([probability], np.float32))
-    ids, _ = _best_labels(learned, rows, max(len(reaching), CANDIDATES))
-    before = np.flatnonzero(ids == label)
-    return int(before[0] if before.size else len(reaching)) + 1
+    reaching = _best_labels(learned, rows, 0, np.array([probability], np.float32))
+    ids = list(_best_labels(learned, rows, max(len(reaching), CANDIDATES)))
+    return (ids.index(label) if label in ids else len(reaching)) + 1
 
 
 def _id_of(learned: AnyLearned, label: Any) -> int:
@@ -311,10 +304,7 @@ def _in_label_tree(found: Mapping[str, Any], tree: Mapping[str, npt.NDArray[Any]
 def _in_lom_tree(found: Mapping[str, Any]) -> Ways:
     """Return the example's path, with the share of the label's examples that followed it."""
     nodes, seen = found["node"].tolist(), found["seen"].astype(np.float64)
-    # The engine's margins are positive for the right child; make them positive for the child that
-    # the example goes to.
-    sign = np.where(found["right"][1:], 1, -1).astype(np.float32)
-    share = seen[-1] / max(float(found["reached"][-1]), 1.0)
+    sign, share = _signs(found), float(seen[-1]) / max(float(found["reached"][-1]), 1.0)
     return Ways(
         values=found["value"],
         bias=sign * found["bias"],
@@ -323,7 +313,7 @@ def _in_lom_tree(found: Mapping[str, Any]) -> Ways:
         path=list(range(sign.size)),
         nodes=nodes[1:],
         probabilities=(seen[1:] / np.maximum(seen[:-1], 1.0)).astype(np.float32),
-        leaves=(Leaf(0, nodes[-1], sign.size, float(share)),),
+        leaves=(Leaf(0, nodes[-1], sign.size, share),),
         needed=_MOST,
     )
 
@@ -334,7 +324,7 @@ def _in_memory_tree(found: Mapping[str, Any]) -> Ways:
     Only these last two, at the leaf, are averaged, since routers do not distinguish labels.
     """
     nodes = found["node"].tolist()
-    sign = np.where(found["right"][1:], 1, -1).astype(np.float32)
+    sign = _signs(found)
     at_leaf = [(found["near.bias"], found["near"])]
     if found["classifier"].size == found["near"].size:
         at_leaf.append((found["classifier.bias"], found["classifier"]))
@@ -351,6 +341,14 @@ def _in_memory_tree(found: Mapping[str, Any]) -> Ways:
         probabilities=None,
         leaves=(Leaf(0, nodes[-1], sign.size, float(found["share"])),),
     )
+
+
+def _signs(found: Mapping[str, Any]) -> Floats:
+    """Return factors of the engine's margins, which are positive for the right child.
+
+    With them, margins are positive for the child that the example goes to.
+    """
+    return np.where(found["right"][1:], np.float32(1), np.float32(-1))
 
 
 def _in_forest(found: Mapping[str, Any]) -> Ways:
