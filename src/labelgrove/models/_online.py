@@ -189,10 +189,7 @@ class OnlineClassifier(LabelClassifier):
                 if prepare is not None:
                     rows = prepare(examples.rows, begin, end, threads).without_zeros()
                     run = examples._replace(rows=rows)
-                repeated = again or done >= n
-                if isinstance(learned.engine, StagedEngine):
-                    learned.engine.again, learned.engine.own = repeated, examples.own
-                learn_run(learned, run, begin, end, threads, watch, again=repeated)
+                learn_run(learned, run, begin, end, threads, watch, again=again or done >= n)
                 pace.adapt(perf_counter() - started)
             done += end - begin
         if turn.interrupts.pending:
@@ -292,8 +289,12 @@ def learn_run(
     if watch is not None:
         first, last = np.searchsorted(watch.rows, [begin, end])
         asked, k = watch.rows[first:last], watch.k
+    given = (*arrays, label_indptr, ids, begin, end, threads, weights, asked, k)
     try:
-        found, _ = engine.learn(*arrays, label_indptr, ids, begin, end, threads, weights, asked, k)
+        if isinstance(engine, StagedEngine):
+            found, _ = engine.learn(*given, own=examples.own, again=again)
+        else:
+            found, _ = engine.learn(*given)
     except BaseException as error:
         announced = examples.first + examples.n_announced
         learned.labels.truncate(max(engine.label_count, before, announced))

@@ -92,8 +92,6 @@ class StagedEngine:
         self.stage = stage
         self.sums = _core.LabelSums(BUDGET, sums_bytes) if sums is None else sums
         self.met = met
-        self.again = False  # whether the examples were learnt before: then learn nothing from them
-        self.own: npt.NDArray[np.bool_] | None = None  # which rows are examples; None for all
         self.bursts = 4 if stage.tail is None else 16  # re-ranking needs more than calibration
 
     def __getattr__(self, name: str) -> Any:
@@ -114,19 +112,26 @@ class StagedEngine:
         weights: Floats | None = None,
         asked: npt.NDArray[np.uint64] | None = None,
         k: int = 0,
+        *,
+        own: npt.NDArray[np.bool_] | None = None,
+        again: bool = False,
     ) -> tuple[Any, Any]:
         """Learn from the rows ``begin`` to ``end``, some of which are predicted first.
 
-        The answers are ranked as the second stage would have ranked them before the call.
+        The answers are ranked as the second stage would have ranked them before the call. The
+        second stage learns nothing from rows that are not the caller's ``own``, or none if they
+        were learnt before, ``again``.
         """
-        counted = self._counted(begin, end, weights)
-        watched = [*self._observed(counted)]
-        own = np.array([row for row, _ in watched], np.uint64)
-        given = own[:0] if asked is None else asked
-        if len(own) > 0 and len(given) > 0:
-            questions = np.union1d(own, given)
+        counted = np.arange(begin, end)
+        for mask in (own, weights):
+            counted = counted if mask is None else counted[mask[counted] > 0]
+        watched = [] if again else [*self._observed(counted)]
+        predicted = np.array([row for row, _ in watched], np.uint64)
+        given = predicted[:0] if asked is None else asked
+        if len(predicted) > 0 and len(given) > 0:
+            questions = np.union1d(predicted, given)
         else:
-            questions = own if watched else given
+            questions = predicted if watched else given
         seen, most = self.first.examples_seen, max(PLACES, k)
         found, scores = np.empty((0, PLACES), np.uint32), np.empty((0, PLACES), np.float32)
         arrays = indptr, ids, values, label_indptr, labels
@@ -147,11 +152,12 @@ class StagedEngine:
             raise
         finally:
             at, stop = begin, begin + self.first.examples_seen - seen
-            its = questions.searchsorted(own[own < stop])
+            its = questions.searchsorted(predicted[predicted < stop])
             if len(found) > 0 and len(its) > 0:
                 found, scores = found[its, :PLACES], scores[its, :PLACES]
                 at = self._watch(arrays, begin, weights, watched[: len(its)], found, scores)
-            self.add(*arrays, at, stop, weights)
+            if not again:
+                self.add(*arrays, at, stop, weights)
             self.met += int(counted.searchsorted(stop))
         return best[:, :k], best_scores[:, :k]
 
@@ -169,23 +175,21 @@ class StagedEngine:
         rows, keeps = zip(*watched, strict=True)
         true = [labels[label_indptr[row] : label_indptr[row + 1]] for row in rows]
         right = _right(found, np.repeat(np.arange(len(true)), [*map(len, true)]), true)
-        shape = len(rows), CANDIDATES
-        cosines, worth = np.zeros(shape, np.float32), np.zeros(shape)
-        if self.stage.tail is not None:  # with the sums as they were before each example
-            for i, row in enumerate(rows):
-                self.add(*arrays, at, row, weights)
-                its_labels, at = found[i : i + 1, :CANDIDATES], row
-                cosines[i] = self._cosines(_one_row(arrays[:3], row), its_labels, 1)
-                worth[i] = self._inverse_propensity(its_labels)
+        evidence = []
+        for i, row in enumerate(rows):  # with the sums as they were before each example
+            self.add(*arrays, at, row, weights)
+            at = row
+            evidence.append(self._evidence(_one_row(arrays[:3], row), found[i : i + 1], 1))
+        cosines, worth = map(np.concatenate, zip(*evidence, strict=True))
         self.stage.observe(scores, cosines, worth, right, np.array(keeps))
         return at
 
-    def _counted(self, begin: int, end: int, weights: Floats | None) -> npt.NDArray[np.int64]:
-        """Return the rows that are examples of what will be predicted, with a weight above 0."""
-        rows = np.arange(begin, end)
-        if self.own is not None:
-            rows = rows[self.own[begin:end]]
-        return rows if weights is None else rows[weights[rows] > 0]
+    def _evidence(self, rows: RowArrays, found: Ids, threads: int) -> tuple[Floats, Any]:
+        """Return what re-ranking uses of the best labels: their cosines and inverse propensity."""
+        found = found[:, :CANDIDATES]
+        if self.stage.tail is None:
+            return np.zeros(found.shape, np.float32), np.zeros(found.shape)
+        return self._cosines(rows, found, threads), self._inverse_propensity(found)
 
     def _observed(self, rows: npt.NDArray[np.int64]) -> Iterator[tuple[int, float]]:
         """Yield those to predict, and the factor by which earlier predictions are discounted.
@@ -195,8 +199,6 @@ class StagedEngine:
         counts by the square of its place in the stream, so the factor is the squared ratio of its
         place to the next.
         """
-        if self.again:
-            return
         first, last = self.met, self.met + len(rows)
         for burst in range(first // _BURST, -(-last // _BURST)):
             since = 1 << max(0, (burst // self.bursts).bit_length() - 1)
@@ -210,7 +212,7 @@ class StagedEngine:
 
     def add(self, *examples: Any) -> None:
         """Add examples, given as to `_core.LabelSums.add`, to the sums of their labels."""
-        if self.stage.tail is not None and not self.again:
+        if self.stage.tail is not None:
             self.sums.add(*examples)
 
     def observe(
@@ -218,13 +220,9 @@ class StagedEngine:
     ) -> None:
         """Learn from predictions for held-out rows; ``row_of`` are the rows of the true labels."""
         found, scores, *_ = self.first.top_k(*rows, PLACES, 0, None, threads)
-        candidates = found[:, :CANDIDATES]
-        cosines, worth = np.zeros(candidates.shape, np.float32), np.zeros(candidates.shape)
-        if self.stage.tail is not None:
-            cosines = self._cosines(rows, candidates, threads)
-            worth = self._inverse_propensity(candidates)
         right = _right(found, row_of, [labels])
-        self.stage.observe(scores, cosines, worth, right, np.ones(len(found)))
+        evidence = self._evidence(rows, found, threads)
+        self.stage.observe(scores, *evidence, right, np.ones(len(found)))
 
     def calibrated(
         self, rows: RowArrays, row_of: npt.NDArray[np.int64], products: Floats
