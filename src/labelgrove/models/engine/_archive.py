@@ -46,6 +46,7 @@ _VOCABULARY = "vocabulary"
 _TEXT_PREFIX = "text."
 _OF_THE_MACHINE = ("n_jobs",)
 """Parameters that are not saved but chosen when a model is loaded."""
+_MOST_COLUMNS = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -185,10 +186,10 @@ def learned_from_file(
         labels=labels,
         features=_feature_names(header, arrays),
         kind=header["targets"],
-        n_columns=_natural(header, "columns"),
-        n_features=_natural(header, "features"),
+        n_columns=_count(header, "columns", _MOST_COLUMNS),
+        n_features=_count(header, "features", _MOST_COLUMNS),
         counts=counts,
-        uncounted=_uncounted(header, int(counters[1])),
+        uncounted=_count(header, "repeated", int(counters[1]), 0),
         dense=header.get("dense_targets") is True,
         column_names=_column_names(header, arrays),
         compaction=None if compaction is None else CompactionReport.from_dict(compaction),
@@ -284,17 +285,10 @@ def columns_from(header: Mapping[str, Any]) -> Columns | None:
     raise ModelFileError("the header's 'table' must name columns of texts and labels")
 
 
-def _uncounted(header: Mapping[str, Any], seen: int) -> int:
-    value = header.get("repeated", 0)
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= seen:
-        raise ModelFileError("the header's 'repeated' must be a number of examples seen")
-    return value
-
-
-def _natural(header: Mapping[str, Any], name: str) -> int:
-    value = header[name]
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
-        raise ModelFileError(f"the header's {name!r} must be a count")
+def _count(header: Mapping[str, Any], name: str, most: int, default: int | None = None) -> int:
+    value = header.get(name, default)
+    if type(value) is not int or not 0 <= value <= most:
+        raise ModelFileError(f"the header's {name!r} must be a count of at most {most}")
     return value
 
 
