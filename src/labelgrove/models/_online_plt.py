@@ -34,6 +34,8 @@ from labelgrove.trees import LabelTree
 if TYPE_CHECKING:
     from labelgrove.models._plt import PLTClassifier
 
+_DRAWING_POLICIES = (POLICIES["best-greedy"], POLICIES["random"])
+
 
 class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
     """Online probabilistic label tree, which adds new labels as they appear in the stream.
@@ -232,8 +234,12 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
                 "policy other than 'fixed'"
             )
         _check_share(self.warm_start_size)
-        if options.n_trees > 1 and options.replay == 0 and self.warm_start_size is None:
-            _check_trees_differ(options)
+        alike = options.replay == 0 and self.warm_start_size is None
+        if options.n_trees > 1 and alike and options.policy not in _DRAWING_POLICIES:
+            raise ParameterError(
+                f"n_trees={options.n_trees}: these trees would all be identical; expected "
+                "n_trees=1, replay, or policy='best-greedy' or 'random'"
+            )
         return Start(options, partial(self._make_engine, options), labels_of(self.tree))
 
     def _make_engine(self, options: EngineOptions, examples: Examples | None) -> _core.OnlinePlt:
@@ -382,14 +388,6 @@ def iplt_options(batch: BatchOptions, n_trees: int) -> EngineOptions:
         random_state=batch.seed,
     )
     return EngineOptions.from_parameters(online.get_params(deep=False))
-
-
-def _check_trees_differ(options: EngineOptions) -> None:
-    if options.policy not in (POLICIES["best-greedy"], POLICIES["random"]):
-        raise ParameterError(
-            f"n_trees={options.n_trees}: these trees would all be identical; expected n_trees=1, "
-            "replay, or policy='best-greedy' or 'random'"
-        )
 
 
 def _check_share(size: Any) -> None:
