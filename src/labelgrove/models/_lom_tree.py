@@ -83,12 +83,10 @@ class LOMTreeClassifier(OnlineClassifier):
         feature that has reached an inner node. So 1,000 nodes and 30,000 features may take
         660 MB, unless ``max_bytes`` limits them.
     max_bytes : int or str, optional
-        Limit on the memory of the tree, its weights and its class counts at any time, as a number
-        or as "500MB"; by default there is none. At the limit the model forgets the least
-        important weights of all nodes. Nodes themselves may take a quarter of the limit; beyond
-        that they are recycled. The result does not depend on how the stream is divided into
-        calls. The limit does not include feature names and long label names. Three sixteenths of
-        it are reserved for the sums of a re-ranking ``second_stage``.
+        Limit on the memory of the tree, its weights and its class counts, as for
+        :class:`OnlinePLTClassifier`. At the limit the model forgets the least important weights
+        of all nodes. Nodes themselves may take a quarter of the limit; beyond that they are
+        recycled.
     swap_resistance : int
         R_S: a leaf may take over the nodes of the smallest leaf s only if it has more than
         ``swap_resistance * (C_s + 1)`` examples of classes other than its most frequent one.

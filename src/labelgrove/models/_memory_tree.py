@@ -71,12 +71,9 @@ class MemoryTreeClassifier(OnlineClassifier):
         Largest number of remembered examples, a uniform sample of the whole stream. None
         remembers all. It does not limit routers and classifiers.
     max_bytes : int or str, optional
-        Limit on the memory of the tree, its weights and remembered examples at any time, as a
-        number or as "500MB"; by default there is none. At the limit the model forgets the least
-        important weights of routers and classifiers, and remembers fewer examples if they take
-        more than a quarter of it. The result does not depend on how the stream is divided into
-        calls. The limit does not include feature names and long label names. Three sixteenths of
-        it are reserved for the sums of a re-ranking ``second_stage``.
+        Limit on the memory of the tree, its weights and remembered examples, as for
+        :class:`OnlinePLTClassifier`. At the limit the model forgets the least important weights of
+        routers and classifiers, and remembers fewer examples if they take more than a quarter.
     leaves : int
         Number of most probable leaves to search. 1 follows a single path, as in the paper.
     classifiers : bool
