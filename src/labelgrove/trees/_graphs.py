@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-import numpy as np
-
 from labelgrove._errors import DataError
 from labelgrove._optional import optional
 from labelgrove.trees._structure import Imported, Nodes
@@ -57,19 +55,16 @@ def _labels_of_leaves(
     what: str, order: list[Any], parents: list[int], given: dict[Any, Any]
 ) -> dict[int, Any]:
     """Return labels by node number: the given ones, and other leaves' own names."""
-    if len(order) == 1:  # a single root may have no label
+    if len(order) < 2:  # a single root may have no label
         return {0: given[order[0]]} if given else {}
-    is_leaf = np.ones(len(parents), bool)
-    is_leaf[parents[1:]] = False
-    for node, leaf in zip(order, is_leaf.tolist(), strict=False):
-        if not leaf and node in given:
+    inner = set(parents)
+    for v, node in enumerate(order):
+        if v in inner and node in given:
             raise DataError(
                 f"{what}: node {node!r} has children and a label, {given[node]!r:.80}; expected "
                 "labels at leaves only"
             )
-    return {
-        v: given.get(order[v], order[v]) for v in np.flatnonzero(is_leaf[: len(order)]).tolist()
-    }
+    return {v: given.get(node, node) for v, node in enumerate(order) if v not in inner}
 
 
 def _number_nodes(
