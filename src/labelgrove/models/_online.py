@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Self, cast
 
@@ -18,7 +18,7 @@ from labelgrove._parameters import integer, thread_count
 from labelgrove._validation import Rows, is_dict_rows
 from labelgrove.models._base import LabelClassifier
 from labelgrove.models._shared import SharedModel
-from labelgrove.models.engine._examples import MOST_WEIGHT, Examples, Mask, Start, take
+from labelgrove.models.engine._examples import MOST_WEIGHT, Call, Examples, Mask, Start, Watch, take
 from labelgrove.models.engine._guard import Turn
 from labelgrove.models.engine._learned import MISSING, Learned, OnlineEngine, known
 from labelgrove.models.engine._records import Options
@@ -35,15 +35,6 @@ _STEP_NONZEROS = 200
 
 Prepare = Callable[[Rows, int, int, int], Rows]
 """Turns the rows from ``begin`` to ``end`` into their learnt form, just before they are learnt."""
-
-
-@dataclass
-class Watch:
-    """Rows of a call that are predicted just before they are learnt."""
-
-    rows: npt.NDArray[np.uint64]  # ascending
-    k: int  # number of labels to predict
-    found: list[list[Any]] = field(default_factory=list)  # of each row learnt so far, best first
 
 
 OnlineStart = Start[Callable[[Examples | None], OnlineEngine]]
@@ -64,7 +55,7 @@ class OnlineClassifier(LabelClassifier):
             start = self._started(named=is_dict_rows(X))
             examples = take(self, start, X, y, sample_weight, own=own)
             self._adopt(start.learned(start.make(examples), examples), turn)
-            self._run(examples, passes, turn, threads, Pace.of_runs(threads))
+            self._run(examples, passes, turn, threads, Call())
 
     def partial_fit(
         self,
@@ -102,7 +93,7 @@ class OnlineClassifier(LabelClassifier):
         LearningInterrupted
             On Ctrl-C; ``examples_learned`` is the number of rows of this call that were learnt.
         """
-        self._partial_fit(X, y, classes, sample_weight, None, again=again)
+        self._partial_fit(X, y, classes, sample_weight, Call(again=again))
         return self
 
     def shared(self, timeout: float | None = None) -> SharedModel:
@@ -136,12 +127,10 @@ class OnlineClassifier(LabelClassifier):
         y: Any,
         classes: Any,
         sample_weight: Any,
-        patience: float | None,
+        call: Call,
         prepare: Prepare | None = None,
         *,
         own: Mask = None,
-        again: bool = False,
-        watch: Watch | None = None,
         still: Callable[[], bool] = lambda: True,
     ) -> bool:
         """Learn without waiting; with patience, wait for others and admit them between runs.
@@ -150,8 +139,7 @@ class OnlineClassifier(LabelClassifier):
         ``still``, now that no other thread can change it.
         """
         threads = thread_count(self.n_jobs)
-        pace = Pace.of_runs(threads) if patience is None else Pace.of_steps()
-        with self._guard.changing(patience) as turn:
+        with self._guard.changing(call.patience) as turn:
             if not still():
                 return False
             into = self._learned or self._started(named=is_dict_rows(X))
@@ -163,7 +151,7 @@ class OnlineClassifier(LabelClassifier):
             examples = take(self, into, *given, own=own, some=False, zeros=zeros)
             if isinstance(into, Start):  # nothing has been learnt yet
                 self._adopt(into.learned(into.make(None), examples), turn)
-            self._run(examples, 1, turn, threads, pace, prepare, again=again, watch=watch)
+            self._run(examples, 1, turn, threads, call, prepare)
         return True
 
     def _run(
@@ -172,12 +160,10 @@ class OnlineClassifier(LabelClassifier):
         passes: int,
         turn: Turn,
         threads: int,
-        pace: Pace,
+        call: Call,
         prepare: Prepare | None = None,
-        *,
-        again: bool = False,
-        watch: Watch | None = None,
     ) -> None:
+        pace = Pace.of_runs(threads) if call.patience is None else Pace.of_steps()
         learned = cast("Learned[Options, OnlineEngine]", known(self._learned))
         n, done = examples.rows.n_rows, 0
         while done < n * passes and not turn.interrupts.pending:
@@ -189,7 +175,8 @@ class OnlineClassifier(LabelClassifier):
                 if prepare is not None:
                     rows = prepare(examples.rows, begin, end, threads).without_zeros()
                     run = examples._replace(rows=rows)
-                learn_run(learned, run, begin, end, threads, watch, again=again or done >= n)
+                again = call.again or done >= n
+                learn_run(learned, run, begin, end, threads, call.watch, again=again)
                 pace.adapt(perf_counter() - started)
             done += end - begin
         if turn.interrupts.pending:
@@ -251,7 +238,7 @@ def predict_and_learn(
     ``model`` is an OnlineClassifier or a TextClassifier of one; ``rows`` ascend.
     """
     watch = Watch(rows, k)
-    model._partial_fit(X, y, None, None, None, watch=watch)
+    model._partial_fit(X, y, None, None, Call(watch=watch))
     return watch.found
 
 

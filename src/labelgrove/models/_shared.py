@@ -8,6 +8,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from labelgrove._parameters import real
+from labelgrove.models.engine._examples import Call
 from labelgrove.models.engine._learned import AnyLearned
 from labelgrove.models.engine._tuned import keep_thresholds
 
@@ -122,7 +123,7 @@ class SharedModel:
         one after another. If the wait exceeds ``timeout``, a ModelStateError says so, and nothing
         has been learnt.
         """
-        self.model._partial_fit(X, y, classes, sample_weight, self._patience, again=again)
+        self.model._partial_fit(X, y, classes, sample_weight, Call(self._patience, again))
         return self
 
     def remove_labels(self, labels: Iterable[Any]) -> Self:

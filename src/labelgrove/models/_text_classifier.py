@@ -28,11 +28,11 @@ from labelgrove.data import Columns
 from labelgrove.models._base import LabelClassifier
 from labelgrove.models._label_tree import LabelPaths
 from labelgrove.models._names import NamesLearnt, check_names, with_names
-from labelgrove.models._online import Watch
 from labelgrove.models._online_plt import OnlinePLTClassifier
 from labelgrove.models._shared import SharedModel
 from labelgrove.models._thresholded import ThresholdedClassifier
 from labelgrove.models.engine._archive import About
+from labelgrove.models.engine._examples import Call
 from labelgrove.models.explanations._explanation import Explanation
 from labelgrove.text import FrontEnd, HashedText, TextFeatures
 from labelgrove.text._checked import checked_texts
@@ -229,7 +229,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         -------
         self
         """
-        self._partial_fit(X, y, classes, sample_weight, None, again=again)
+        self._partial_fit(X, y, classes, sample_weight, Call(again=again))
         return self
 
     @_offered("shared")  # type: ignore[untyped-decorator]
@@ -501,46 +501,35 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
             self.classifier_, self.text_ = self._fresh()
 
     def _partial_fit(
-        self,
-        X: Iterable[str],
-        y: Any,
-        classes: Any,
-        sample_weight: Any,
-        patience: float | None,
-        *,
-        again: bool = False,
-        watch: Watch | None = None,
+        self, X: Iterable[str], y: Any, classes: Any, sample_weight: Any, call: Call
     ) -> None:
         self._begin()
         classifier: Any = self.classifier_
         if self.names is None or classifier.vocabulary_ is None:
-            self._learn(X, y, classes, sample_weight, patience, again=again, watch=watch)
+            self._learn(X, y, classes, sample_weight, call)
             return
-        insert = partial(
-            with_names, classifier, self.names, checked_texts(X), y, sample_weight, again=again
-        )
+        given = self.names, checked_texts(X), y, sample_weight
+        insert = partial(with_names, classifier, *given, again=call.again)
         learnt = False
         while not learnt:  # another thread may have learnt names since we looked
-            announced, asked = classes, watch
-            with classifier._guard.reading(patience):
+            announced, asked = classes, call.watch
+            with classifier._guard.reading(call.patience):
                 more = insert()
                 if classes is not None:
                     known = () if classifier._learned is None else classifier._learned.classes()
                     named = [one for one in known if one in classifier.vocabulary_]
                     announced = more.announced(classes, named)
-            if watch is not None:
-                rows = np.flatnonzero(more.own)[watch.rows].astype(np.uint64)
-                asked = replace(watch, rows=rows)
+            if asked is not None:
+                rows = np.flatnonzero(more.own)[asked.rows].astype(np.uint64)
+                asked = replace(asked, rows=rows)
             with _counting(more.own):
                 learnt = self._learn(
                     more.texts,
                     more.labels,
                     announced,
                     more.weights,
-                    patience,
+                    replace(call, watch=asked),
                     own=more.own,
-                    again=again,
-                    watch=asked,
                     still=lambda texts=more.texts: insert().texts == texts,
                 )
 
@@ -550,25 +539,23 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         y: Any,
         classes: Any,
         sample_weight: Any,
-        patience: float | None,
-        *,
-        again: bool,
+        call: Call,
         **options: Any,
     ) -> bool:
         classifier: Any = self.classifier_
         prepare = None
         if isinstance(self.text_, HashedText):
             rows = self._rows(X)
-        elif again:
-            with classifier._guard.reading(patience):  # the front end changes as others learn
+        elif call.again:
+            with classifier._guard.reading(call.patience):  # the front end changes as others learn
                 rows = self._rows(X)
         else:
             # Count and weight the texts run by run, so that between two runs the front end has
             # seen exactly the texts that the classifier has learnt.
             rows = self.text_.counted(X, thread_count(classifier.n_jobs)).rows
             prepare = self.text_.learn
-        given = rows, y, classes, sample_weight, patience, prepare
-        return bool(classifier._partial_fit(*given, again=again, **options))
+        given = rows, y, classes, sample_weight, call, prepare
+        return bool(classifier._partial_fit(*given, **options))
 
     def _rows(self, X: Iterable[str]) -> Rows:
         return self.text_.rows(X, thread_count(self.classifier_.n_jobs))

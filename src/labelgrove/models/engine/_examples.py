@@ -1,4 +1,4 @@
-"""The validated examples of a call."""
+"""The validated examples of a call, and how it learns."""
 
 from __future__ import annotations
 
@@ -94,6 +94,24 @@ class Examples(NamedTuple):
     def n_weightless(self, begin: int, end: int) -> int:
         """Return the number of rows of weight 0 from ``begin`` to ``end``."""
         return 0 if self.weights is None else int(np.count_nonzero(self.weights[begin:end] == 0))
+
+
+@dataclass
+class Watch:
+    """Rows of a call that are predicted just before they are learnt."""
+
+    rows: npt.NDArray[np.uint64]  # ascending
+    k: int  # number of labels to predict
+    found: list[list[Any]] = field(default_factory=list)  # of each row learnt so far, best first
+
+
+@dataclass(frozen=True)
+class Call:
+    """How a call of ``partial_fit`` learns."""
+
+    patience: float | None = None  # seconds to wait for other threads; None to refuse instead
+    again: bool = False  # whether the examples have been learnt before
+    watch: Watch | None = None
 
 
 @dataclass(frozen=True)
