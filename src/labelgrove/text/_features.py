@@ -106,6 +106,11 @@ class TextFeatures(  # type: ignore[call-arg]
     n_documents_ : int
         Number of documents counted.
 
+    Raises
+    ------
+    ParameterError
+        By any method, if a parameter lies outside its domain.
+
     Notes
     -----
     `transform` weights a text as if it were the next document. Features that have occurred in no
@@ -184,8 +189,6 @@ class TextFeatures(  # type: ignore[call-arg]
         ------
         DataError
             If ``texts`` is a single string, or an item is not a string; the message names the row.
-        ParameterError
-            If a parameter lies outside its domain.
         """
         settings = self._checked()
         engine, threads = _new_engine(settings), thread_count(self.n_jobs)
@@ -217,7 +220,7 @@ class TextFeatures(  # type: ignore[call-arg]
         ------
         NotLearnedError
             If no document has been counted, unless the result does not depend on counts.
-        DataError, ParameterError
+        DataError
             As for :meth:`fit`.
         """
         if self._engine is None and counts_documents(self._settings()):
@@ -273,8 +276,6 @@ class TextFeatures(  # type: ignore[call-arg]
         ------
         DataError
             If ``text`` is not a string.
-        ParameterError
-            If a parameter lies outside its domain.
 
         Examples
         --------
@@ -382,11 +383,6 @@ class TextFeatures(  # type: ignore[call-arg]
         Returns
         -------
         dict of str to int, float, bool, str or list of int
-
-        Raises
-        ------
-        ParameterError
-            If a parameter lies outside its domain.
         """
         return _as_json(self._checked())
 
@@ -406,7 +402,7 @@ class TextFeatures(  # type: ignore[call-arg]
         Raises
         ------
         ParameterError
-            If a parameter is unknown, of the wrong type or outside its domain.
+            If a parameter is unknown.
         """
         refuse_unknown(parameters, cls())
         values: dict[str, Any] = {

@@ -246,8 +246,7 @@ class HashedText(  # type: ignore[call-arg]
         Raises
         ------
         ParameterError
-            When a parameter is unknown, of the wrong type or outside its domain, or the pattern is
-            not trusted. Values are checked before they are used.
+            When a parameter is unknown, or the pattern is not trusted.
         """
         refuse_unknown(parameters, cls())
         values = dict(parameters)
@@ -269,9 +268,6 @@ class HashedText(  # type: ignore[call-arg]
         lengths("ngram_range", self.ngram_range, LONGEST_RUN)
         if not isinstance(self.lowercase, bool):
             raise ParameterError(f"lowercase={self.lowercase!r}: expected True or False")
-        self._check_pattern()
-
-    def _check_pattern(self) -> None:
         pattern: Any = self.token_pattern
         try:
             groups = re.compile(pattern).groups
