@@ -46,13 +46,7 @@ def as_frequencies(
         raise ParameterError(
             f"{name}: there are {values.size} for {names.size} labels; expected one for each"
         )
-    good = (values >= 0) & (values < np.inf)
-    if not good.all():
-        wrong = int(np.argmin(good))
-        raise ParameterError(
-            f"{name}: the frequency of label {names[wrong : wrong + 1].tolist()[0]!r} is "
-            f"{values[wrong]}; expected a finite number that is not negative"
-        )
+    _require_finite(values, f"{name}: the frequency of label {{0!r}} is {{1}}", names)
     with np.errstate(over="ignore"):
         total = values.sum()
     if total > np.finfo(np.float64).max / max(values.size, 1):
@@ -169,14 +163,16 @@ def _contexts(frequencies: Any, n: int) -> Frequencies:
     p = numbers("context_frequencies", frequencies)
     if p.shape != (n,):
         raise ParameterError(f"context_frequencies: expected one number for each of {n} examples")
-    good = (p >= 0) & (p < np.inf)
+    _require_finite(p, "context_frequencies: found {1} for example {0}", np.arange(n))
+    return p
+
+
+def _require_finite(values: Frequencies, found: str, names: npt.NDArray[Any]) -> None:
+    good = (values >= 0) & (values < np.inf)
     if not good.all():
         wrong = int(np.argmin(good))
-        raise ParameterError(
-            f"context_frequencies: found {p[wrong]} for example {wrong}; expected a finite number "
-            "that is not negative"
-        )
-    return p
+        said = found.format(names[wrong : wrong + 1].tolist()[0], values[wrong])
+        raise ParameterError(f"{said}; expected a finite number that is not negative")
 
 
 def _marginal(indicator: Any, contexts: Frequencies) -> Frequencies:

@@ -64,7 +64,7 @@ def hierarchy_tree(
     {1: 'cat', 2: 'dog'}
     """
     choice("several_parents", several_parents, get_args(SeveralParents))
-    parent_of = _parents(*_read_pairs(pairs), first=several_parents == "first")
+    parent_of = _parents(_read_pairs(pairs), first=several_parents == "first")
     below = {child: parent for child, parent in parent_of.items() if parent is not None}
     refuse_cycles(_WHAT, parent_of, below)
     order = by_level([name for name, parent in parent_of.items() if parent is None], below)
@@ -73,31 +73,25 @@ def hierarchy_tree(
     return _tree([name for name in order if name in kept], below, chosen)
 
 
-def _read_pairs(pairs: Iterable[Any]) -> tuple[list[Any], list[Any]]:
-    """Return parents and children as plain Python names; None is kept."""
-    parents, children = [], []
-    for i, pair in enumerate(pairs):
+def _read_pairs(pairs: Iterable[Any]) -> list[tuple[Any, Any]]:
+    """Return (parent, child) as plain Python names; a parent may be None."""
+    given, names, pair_of = list(pairs), list[Any](), list[int]()
+    for i, pair in enumerate(given):
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise DataError(f"{_WHAT}, pair {i}: found {pair!r:.80}; expected (parent, child)")
-        parents.append(pair[0])
-        children.append(pair[1])
-    with_parent = [i for i, parent in enumerate(parents) if parent is not None]
-    pair_of = [*range(len(children)), *with_parent]
-    names = as_names(
-        children + [parents[i] for i in with_parent],
-        place=lambda i: f"{_WHAT}, pair {pair_of[i]}",
-        classes=False,
-    ).tolist()
-    for i, name in zip(with_parent, names[len(children) :], strict=True):
-        parents[i] = name
-    return parents, names[: len(children)]
+        own = pair if pair[0] is not None else pair[1:]
+        names += own
+        pair_of += [i] * len(own)
+    read = as_names(names, place=lambda j: f"{_WHAT}, pair {pair_of[j]}", classes=False)
+    plain = iter(read.tolist())
+    return [(None if parent is None else next(plain), next(plain)) for parent, _ in given]
 
 
-def _parents(parents: list[Any], children: list[Any], *, first: bool) -> dict[Any, Any]:
+def _parents(pairs: list[tuple[Any, Any]], *, first: bool) -> dict[Any, Any]:
     """Return the parent of every name, None for roots, in order of first appearance."""
     parent_of: dict[Any, Any] = {}
     given = set[Any]()  # children so far; other names count as roots until a pair names a parent
-    for parent, child in zip(parents, children, strict=True):
+    for parent, child in pairs:
         if parent is not None:
             parent_of.setdefault(parent, None)
         if child not in given:
