@@ -14,6 +14,7 @@
 #include <memory>
 #include <ranges>
 #include <span>
+#include <stdexcept>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -68,6 +69,15 @@ using InMatrix = nb::ndarray<const T, nb::numpy, nb::ndim<2>, nb::c_contig, nb::
 template <typename T>
 std::span<const T> view(const In<T>& array) {
   return {array.data(), array.size()};
+}
+
+// The numbers of an array of this size; none for None.
+template <typename T>
+std::span<const T> view_or_empty(const nb::object& given, std::size_t size) {
+  if (given.is_none()) return {};
+  const auto numbers = view(nb::cast<In<T>>(given, false));  // the caller's array keeps the memory
+  if (numbers.size() != size) throw std::invalid_argument("expected one number for every example, or for every label");
+  return numbers;
 }
 
 // A new NumPy array of the given shape that owns its memory.

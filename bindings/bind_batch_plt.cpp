@@ -35,55 +35,38 @@ TrainingOptions training_options_from(const nb::dict& given) {
   return options;
 }
 
-// None means that all costs are 1.
-std::span<const float> costs_from(const nb::object& given, std::size_t size) {
-  if (given.is_none()) return {};
-  const auto costs = view(nb::cast<In<float>>(given, false));
-  if (costs.size() != size) throw std::invalid_argument("expected one cost for every example, or for every label");
-  return costs;
-}
-
-// The rows given by Python, with their labels and costs.
-class Data {
- public:
-  Data(const nb::dict& options, std::span<const LabelTree> trees, LabelId label_count, const In<std::int64_t>& indptr,
-       const In<FeatureId>& ids, const In<float>& values, const In<std::int64_t>& label_indptr,
-       const In<LabelId>& labels, const nb::object& example_costs, const nb::object& label_costs)
-      : rows_(indptr, ids, values), labels_(label_indptr, labels, rows_.size()) {
-    for (const LabelId label : labels_.all()) {
-      if (std::ranges::any_of(trees, [=](const LabelTree& tree) { return tree.leaf_of(label) == kNone; })) {
-        throw std::invalid_argument("a label is not in every tree");
-      }
+// `rows` and `labels` must outlive the result.
+TrainingSet training_set_of(const nb::dict& options, std::span<const LabelTree> trees, LabelId label_count,
+                            const Rows& rows, const RowLabels& labels, const nb::object& example_costs,
+                            const nb::object& label_costs) {
+  for (const LabelId label : labels.all()) {
+    if (std::ranges::any_of(trees, [=](const LabelTree& tree) { return tree.leaf_of(label) == kNone; })) {
+      throw std::invalid_argument("a label is not in every tree");
     }
-    set_.size = rows_.size();
-    set_.example = [this](std::size_t row) { return LabelledExample{rows_[row], labels_[row]}; };
-    set_.normalize = nb::cast<bool>(options["normalize"]);
-    set_.example_costs = costs_from(example_costs, rows_.size());
-    set_.label_costs = costs_from(label_costs, label_count);
   }
-  Data(const Data&) = delete;
-  Data& operator=(const Data&) = delete;
-
-  const TrainingSet& set() const { return set_; }
-
- private:
-  Rows rows_;
-  RowLabels labels_;
-  TrainingSet set_;
-};
+  TrainingSet set;
+  set.size = rows.size();
+  set.example = [&rows, &labels](std::size_t row) { return LabelledExample{rows[row], labels[row]}; };
+  set.normalize = nb::cast<bool>(options["normalize"]);
+  set.example_costs = view_or_empty<float>(example_costs, rows.size());
+  set.label_costs = view_or_empty<float>(label_costs, label_count);
+  return set;
+}
 
 nb::dict train(const nb::dict& options, const nb::list& trees, LabelId label_count, const In<std::int64_t>& indptr,
                const In<FeatureId>& ids, const In<float>& values, const In<std::int64_t>& label_indptr,
                const In<LabelId>& labels, const nb::object& example_costs, const nb::object& label_costs,
                unsigned threads, Progress& progress) {
   const std::vector<LabelTree> label_trees = trees_from(trees, label_count);
-  const Data data(options, label_trees, label_count, indptr, ids, values, label_indptr, labels, example_costs,
-                  label_costs);
+  const Rows rows(indptr, ids, values);
+  const RowLabels row_labels(label_indptr, labels, rows.size());
+  const TrainingSet set =
+      training_set_of(options, label_trees, label_count, rows, row_labels, example_costs, label_costs);
   const TrainingOptions training = training_options_from(options);
-  const auto blocks = without_gil([&] { return train_blocks(training, label_trees, data.set(), threads, progress); });
+  const auto blocks = without_gil([&] { return train_blocks(training, label_trees, set, threads, progress); });
   std::vector<const LabelTree*> learnt;
   for (const LabelTree& tree : label_trees) learnt.push_back(&tree);
-  return saved_by([&](ArrayWriter& out) { write_blocks(learnt, data.set().size, WeightType::float32, blocks, out); });
+  return saved_by([&](ArrayWriter& out) { write_blocks(learnt, set.size, WeightType::float32, blocks, out); });
 }
 
 // Memory in arrays made by a Python function; small requests get ordinary memory.
@@ -128,12 +111,13 @@ nb::dict train_some(const nb::dict& options, const nb::tuple& tree, const In<Nod
       std::ranges::adjacent_find(view(nodes), std::greater_equal<>()) != view(nodes).end()) {
     throw std::invalid_argument("expected inner nodes, in ascending order");
   }
-  const Data data(options, label_trees, label_count, indptr, ids, values, label_indptr, labels, nb::none(),
-                  label_costs);
+  const Rows rows(indptr, ids, values);
+  const RowLabels row_labels(label_indptr, labels, rows.size());
+  const TrainingSet set = training_set_of(options, label_trees, label_count, rows, row_labels, nb::none(), label_costs);
   const TrainingOptions training = training_options_from(options);
   PythonRoom room(make_room);
   const auto blocks =
-      without_gil([&] { return train_nodes(training, own, view(nodes), data.set(), threads, progress, &room); });
+      without_gil([&] { return train_nodes(training, own, view(nodes), set, threads, progress, &room); });
   return saved_by([&](ArrayWriter& out) { write_blocks(blocks, out); });
 }
 

@@ -33,27 +33,17 @@ EmbeddingOptions options_from(const nb::dict& given) {
   return options;
 }
 
-// The examples in the form that the model learns. `given` must outlive them.
-LabelledExamples examples_of(const Model& model, const TakenExamples& given) {
-  if (!model.whole().can_learn()) throw std::runtime_error("this model was loaded for prediction only");
-  return [&given](std::size_t row) { return given[row]; };
-}
-
-// Returns the `k` best labels of the rows `asked`, each predicted just before it is learnt; see Ranking.
-nb::tuple learn(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
-                const In<std::int64_t>& label_indptr, const In<LabelId>& labels, std::size_t begin, std::size_t end,
-                unsigned, const nb::object& weights, const nb::object& asked, std::size_t k) {
-  const TakenExamples given(indptr, ids, values, label_indptr, labels, weights, begin, end);
-  const LabelledExamples examples = examples_of(model, given);
-  const auto teach = [&](std::size_t from, std::size_t to) { model.engine.learn(examples, from, to); };
+void learn(EmbeddingPlt& plt, const Lesson& lesson) {
+  const LabelledExamples examples = [&](std::size_t row) { return lesson.examples[row]; };
+  const auto teach = [&](std::size_t from, std::size_t to) { plt.learn(examples, from, to); };
   Workspace work;
   std::vector<float> made;
   const auto rank = [&](std::size_t row, std::vector<Scored>& found) {
-    const Scope scope(model.engine.tree());
-    Searcher searcher({model.engine.tree(), model.engine.blocks()}, scope);
-    searcher.top_k(model.engine.embed(examples(row).x, work, made), k, found);
+    const Scope scope(plt.tree());
+    Searcher searcher({plt.tree(), plt.blocks()}, scope);
+    searcher.top_k(plt.embed(examples(row).x, work, made), lesson.k, found);
   };
-  return learn_and_rank(begin, end, asked, k, teach, rank);
+  lesson.learn_and_rank(teach, rank);
 }
 
 void fit(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
@@ -61,12 +51,13 @@ void fit(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
          std::uint32_t epochs, unsigned threads, Progress& progress) {
   const std::size_t rows = label_indptr.size() - 1;
   const TakenExamples given(indptr, ids, values, label_indptr, labels, weights, 0, rows);
-  const LabelledExamples examples = examples_of(model, given);
+  EmbeddingPlt& plt = model.whole();
+  if (!plt.can_learn()) throw std::runtime_error("this model was loaded for prediction only");
   for (const LabelId label : given.labels.all()) {
-    if (model.engine.tree().leaf_of(label) == kNone) throw std::invalid_argument("a label is not in the tree");
+    if (plt.tree().leaf_of(label) == kNone) throw std::invalid_argument("a label is not in the tree");
   }
   const WithoutGil without_gil;
-  model.engine.fit(examples, rows, epochs, threads, progress);
+  plt.fit([&](std::size_t row) { return given[row]; }, rows, epochs, threads, progress);
 }
 
 }  // namespace

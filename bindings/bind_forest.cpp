@@ -66,20 +66,11 @@ void grow(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids
   data.example = [&](std::size_t row) { return LabelledExample{rows[row], row_labels[row]}; };
   data.label_count = label_count;
   data.progress = &progress;
-  In<float> given;
-  if (!weights.is_none()) {
-    given = nb::cast<In<float>>(weights, false);
-    data.weights = view(given);
-  }
-  In<double> label_gains;
-  if (!gains.is_none()) {
-    label_gains = nb::cast<In<double>>(gains, false);
-    data.gains = view(label_gains);
-  }
-  const bool fits = data.size < kNone && (weights.is_none() || data.weights.size() == data.size) &&
-                    (gains.is_none() || data.gains.size() == label_count) &&
-                    std::ranges::all_of(row_labels.all(), [&](LabelId label) { return label < label_count; });
-  if (!fits) throw std::invalid_argument("examples, labels and weights do not fit together");
+  data.weights = view_or_empty<float>(weights, data.size);
+  data.gains = view_or_empty<double>(gains, label_count);
+  const bool fits =
+      data.size < kNone && std::ranges::all_of(row_labels.all(), [&](LabelId label) { return label < label_count; });
+  if (!fits) throw std::invalid_argument("examples and labels do not fit together");
   if (!model.engine.trees().empty()) throw std::runtime_error("this forest has already been grown");
   const WithoutGil without_gil;
   model.engine.grow(data, threads);
@@ -88,11 +79,10 @@ void grow(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids
 // Rows that are routed together, so that a node's weights are fetched once for all of them.
 constexpr std::size_t kBatch = 4096;
 
-// Runs find(finder, i, found) for the i-th row of every batch, and then take(row, stats, found).
 template <typename Find, typename Take>
-void find_in_batches(const Model& model, const Rows& rows, const LabelScope& scope, unsigned threads, Find&& find,
-                     Take&& take) {
-  const auto make = [&] { return ForestFinder(model.engine, scope); };
+void find_in_batches(const Forest& forest, const Rows& rows, const LabelScope& scope, std::size_t /*beam_width*/,
+                     unsigned threads, Find&& find, Take&& take) {
+  const auto make = [&] { return ForestFinder(forest, scope); };
   const auto body = [&](ForestFinder& finder, std::size_t begin, std::span<const Features> batch) {
     finder.start(batch);
     std::vector<Scored> found;
@@ -101,41 +91,12 @@ void find_in_batches(const Model& model, const Rows& rows, const LabelScope& sco
       take(begin + i, finder.stats(i), found);
     }
   };
-  for_each_batch(rows, model.engine.options().normalize, kBatch, threads, make, body);
+  for_each_batch(rows, forest.options().normalize, kBatch, threads, make, body);
 }
 
-nb::tuple top_k(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
-                std::size_t k, std::size_t /*beam_width*/, const nb::object& allowed, unsigned threads,
-                const nb::object& /*least*/) {
-  const Rows rows(indptr, ids, values);
-  const LabelScope scope = label_scope_of(model, allowed);
-  return ranked_by(rows.size(), k, [&](const auto& take) {
-    const auto find = [k](ForestFinder& finder, std::size_t i, std::vector<Scored>& found) {
-      finder.top_k(i, k, found);
-    };
-    find_in_batches(model, rows, scope, threads, find, take);
-  });
-}
-
-nb::tuple above_threshold(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
-                          const In<float>& values, const LabelScope& scope, unsigned threads) {
-  const Rows rows(indptr, ids, values);
-  require_fit(scope.fits(model.engine.known()));
-  return collected_by(rows.size(), [&](const auto& take) {
-    const auto find = [](ForestFinder& finder, std::size_t i, std::vector<Scored>& found) {
-      finder.above_threshold(i, found);
-    };
-    find_in_batches(model, rows, scope, threads, find, take);
-  });
-}
-
-// The paths of the single row (see ForestRoutes): its values, the steps, and the leaves with the label's share in each.
-nb::dict explain(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
-                 LabelId label) {
-  TakenRow taken;
-  const Rows rows(indptr, ids, values);
-  const Features x = rows.only_as_learnt(model.engine.options().normalize, taken);
-  const ForestRoutes routes = explain_forest(model.engine, x);
+// The paths of the row (see ForestRoutes): the steps, and the leaves with the label's share in each.
+void explain(const Forest& forest, const Features& x, LabelId label, nb::dict& out) {
+  const ForestRoutes routes = explain_forest(forest, x);
   const auto gathered = [](const auto& from, auto&& member) {
     auto all = make_array<std::uint32_t>({from.size()});
     std::ranges::transform(from, all.data(), member);
@@ -144,7 +105,7 @@ nb::dict explain(const Model& model, const In<std::int64_t>& indptr, const In<Fe
   std::vector<float> shares;
   std::vector<std::uint8_t> votes;
   for (const ForestRoutes::Leaf& leaf : routes.leaves) {
-    const ForestTree& tree = model.engine.trees()[leaf.tree];
+    const ForestTree& tree = forest.trees()[leaf.tree];
     const ForestTree::Node& node = tree.nodes[leaf.node];
     const auto labels = std::span(tree.labels).subspan(node.begin, node.end - node.begin);
     const auto found = std::ranges::lower_bound(labels, label);
@@ -152,22 +113,14 @@ nb::dict explain(const Model& model, const In<std::int64_t>& indptr, const In<Fe
     shares.push_back(is_there ? tree.shares[node.begin + static_cast<std::size_t>(found - labels.begin())] : 0.0F);
     votes.push_back(labels.empty() ? 0 : 1);
   }
-  auto contributions = make_array<float>({routes.steps.size(), x.size});
-  std::ranges::copy(routes.contributions, contributions.data());
-  nb::dict out;
-  out["value"] = to_array(std::span<const float>(x.values, x.size));
-  out["step.tree"] = gathered(routes.steps, &ForestRoutes::Step::tree);
+  add_terms(out, x, routes.bias, routes.contributions);
   out["step.node"] = gathered(routes.steps, &ForestRoutes::Step::node);
-  out["step.child"] = gathered(routes.steps, &ForestRoutes::Step::child);
   out["step.before"] = gathered(routes.steps, &ForestRoutes::Step::before);
-  out["bias"] = to_array(routes.bias);
-  out["contributions"] = contributions;
   out["leaf.tree"] = gathered(routes.leaves, &ForestRoutes::Leaf::tree);
   out["leaf.node"] = gathered(routes.leaves, &ForestRoutes::Leaf::node);
   out["leaf.step"] = gathered(routes.leaves, &ForestRoutes::Leaf::step);
   out["leaf.share"] = to_array(shares);
   out["leaf.votes"] = to_array(votes);
-  return out;
 }
 
 }  // namespace
@@ -175,13 +128,10 @@ nb::dict explain(const Model& model, const In<std::int64_t>& indptr, const In<Fe
 void register_forest(nb::module_& module) {
   nb::class_<Model> engine(module, "Forest", "A forest of decision trees; see core/include/labelgrove/forest.hpp.");
   bind_archive(engine, &options_from);
-  bind_known_labels(engine);
-  bind_queries(engine, &top_k, &above_threshold);
+  bind_known_labels(engine, [](auto&&... given) { find_in_batches(given...); });
   bind_explain(engine, &explain);
+  bind_init(engine, &options_from);
   engine
-      .def(
-          "__init__", [](Model* self, const nb::dict& options) { new (self) Model(nb::none(), options_from(options)); },
-          nb::arg("options"))
       .def(
           "nodes",
           [](const Model& self) {

@@ -30,28 +30,25 @@ LomTreeOptions options_from(const nb::dict& given) {
   return options;
 }
 
-// The path of the single row, with the number of examples that reached each node, and of those that had the label.
-nb::dict explain(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
-                 LabelId label) {
-  return explained_route(model, indptr, ids, values, [&](nb::dict& out, const Route& route, const Features&) {
-    std::vector<std::uint64_t> reached;
-    std::vector<std::uint64_t> seen;
-    for (const NodeId v : route.nodes) {
-      const LomTree::Node& node = model.engine.nodes()[v];
-      const ClassCount* count = node.classes.find(label);
-      reached.push_back(node.reached);
-      seen.push_back(count == nullptr ? 0 : count->reached);
-    }
-    out["reached"] = to_array(reached);
-    out["seen"] = to_array(seen);
-  });
+// The path of the row, with the number of examples that reached each node, and of those that had the label.
+void explain(const LomTree& tree, const Features& x, LabelId label, nb::dict& out) {
+  std::vector<std::uint64_t> reached;
+  std::vector<std::uint64_t> seen;
+  for (const NodeId v : add_route(tree, x, out).nodes) {
+    const LomTree::Node& node = tree.nodes()[v];
+    const ClassCount* count = node.classes.find(label);
+    reached.push_back(node.reached);
+    seen.push_back(count == nullptr ? 0 : count->reached);
+  }
+  out["reached"] = to_array(reached);
+  out["seen"] = to_array(seen);
 }
 
 }  // namespace
 
 void register_lom_tree(nb::module_& module) {
   nb::class_<Model> engine(module, "LomTree", "LOMtree; see core/include/labelgrove/lom_tree.hpp.");
-  bind_routed<LomTree, LomSearcher>(engine, &options_from, &explain);
+  bind_routed<LomSearcher>(engine, &options_from, &explain);
   engine.def(
       "nodes",
       [](const Model& self) {

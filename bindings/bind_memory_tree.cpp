@@ -10,8 +10,6 @@
 namespace labelgrove::bindings {
 namespace {
 
-using Model = Held<MemoryTree>;
-
 MemoryTreeOptions options_from(const nb::dict& given) {
   MemoryTreeOptions options;
   take_option(given, "r", options.learner.r);
@@ -27,27 +25,24 @@ MemoryTreeOptions options_from(const nb::dict& given) {
   return options;
 }
 
-// The path of the single row, and the evidence for a label (see MemoryEvidence).
-nb::dict explain(const Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
-                 LabelId label) {
-  return explained_route(model, indptr, ids, values, [&](nb::dict& out, const Route&, const Features& x) {
-    const LabelScope scope(model.engine.known());
-    MemorySearcher searcher(model.engine, scope, model.engine.options().leaves);
-    const MemoryEvidence evidence = searcher.evidence(x, label);
-    out["share"] = evidence.share;
-    out["near.bias"] = evidence.near_bias;
-    out["near"] = to_array(evidence.near);
-    out["classifier.bias"] = evidence.bias;
-    out["classifier"] = to_array(evidence.contributions);
-  });
+// The path of the row, and the evidence for a label (see MemoryEvidence).
+void explain(const MemoryTree& tree, const Features& x, LabelId label, nb::dict& out) {
+  add_route(tree, x, out);
+  const LabelScope scope(tree.known());
+  const MemoryEvidence evidence = MemorySearcher(tree, scope, tree.options().leaves).evidence(x, label);
+  out["share"] = evidence.share;
+  out["near.bias"] = evidence.near_bias;
+  out["near"] = to_array(evidence.near);
+  out["classifier.bias"] = evidence.bias;
+  out["classifier"] = to_array(evidence.contributions);
 }
 
 }  // namespace
 
 void register_memory_tree(nb::module_& module) {
-  nb::class_<Model> engine(module, "MemoryTree",
-                           "Contextual memory tree; see core/include/labelgrove/memory_tree.hpp.");
-  bind_routed<MemoryTree, MemorySearcher>(engine, &options_from, &explain);
+  nb::class_<Held<MemoryTree>> engine(module, "MemoryTree",
+                                      "Contextual memory tree; see core/include/labelgrove/memory_tree.hpp.");
+  bind_routed<MemorySearcher>(engine, &options_from, &explain);
 }
 
 }  // namespace labelgrove::bindings

@@ -47,20 +47,10 @@ OnlineGroveOptions options_from(const nb::dict& given) {
   return options;
 }
 
-// Returns the `k` best labels of the rows `asked`, which increase, each predicted just before it is learnt: labels and
-// probabilities (asked, k), with kNone and NaN for missing entries.
-nb::tuple learn(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
-                const In<std::int64_t>& label_indptr, const In<LabelId>& labels, std::size_t begin, std::size_t end,
-                unsigned threads, const nb::object& weights, const nb::object& asked, std::size_t k) {
-  const TakenExamples given(indptr, ids, values, label_indptr, labels, weights, begin, end);
-  if (!model.whole().can_learn()) throw std::runtime_error("this model was loaded for prediction only");
-  const std::vector<std::uint64_t> questions = asked_rows(asked, begin, end);
-  Ranking answers(questions.size(), k);
-  return answers_of(answers, [&] {
-    const auto example = [&](std::size_t row) { return given[row]; };
-    const auto answer = [&](std::size_t i, const std::vector<Scored>& found) { answers.set(i, found); };
-    model.engine.learn(example, begin, end, threads, {questions, k, answer});
-  });
+void learn(OnlineGrove& grove, const Lesson& lesson) {
+  const auto example = [&](std::size_t row) { return lesson.examples[row]; };
+  const auto answer = [&](std::size_t i, const std::vector<Scored>& found) { lesson.answers.set(i, found); };
+  grove.learn(example, lesson.begin, lesson.end, lesson.threads, {lesson.asked, lesson.k, answer});
 }
 
 // Resumes from a batch model with the same number of trees, whose arrays are kept. `counts` has the number of examples
@@ -98,10 +88,8 @@ void register_online_plt(nb::module_& module) {
   bind_label_trees(engine);
   bind_archive(engine, &options_from);
   bind_learn(engine, &learn);
+  bind_init(engine, &options_from);
   engine
-      .def(
-          "__init__", [](Model* self, const nb::dict& options) { new (self) Model(nb::none(), options_from(options)); },
-          nb::arg("options"))
       .def_static("on_trees", &on_trees, nb::arg("options"), nb::arg("trees"), nb::arg("label_count"),
                   "Start from given trees with the same labels: (parents, labels) by node for each tree.")
       .def_static("from_batch", &from_batch, nb::arg("options"), nb::arg("batch"), nb::arg("label_counts").none(),

@@ -15,25 +15,16 @@
 
 namespace labelgrove::bindings {
 
-// The values of the single row as the classifiers see them, and the path to the label's leaf (see LabelPath);
-// contributions have one row per node and one column per feature.
+// The path to the label's leaf (see LabelPath).
 template <typename Engine>
-nb::dict explained(const Engine& engine, const Rows& rows, LabelId label) {
-  TakenRow taken;
-  const Features x = rows.only_as_learnt(engine.options().normalize, taken);
+void explain_path(const Engine& engine, const Features& x, LabelId label, nb::dict& out) {
   if (engine.tree().leaf_of(label) == kNone) throw std::invalid_argument("the label has no leaf");
   LabelPath path;
   if constexpr (requires { engine.explain(x, label); }) path = engine.explain(x, label);
   else path = explain_label(engine.tree(), engine.blocks(), x, label);
-  auto contributions = make_array<float>({path.nodes.size(), x.size});
-  std::ranges::copy(path.contributions, contributions.data());
-  nb::dict out;
-  out["value"] = to_array(std::span<const float>(x.values, x.size));
   out["node"] = to_array(path.nodes);
   out["probability"] = to_array(path.probabilities);
-  out["bias"] = to_array(path.bias);
-  out["contributions"] = contributions;
-  return out;
+  add_terms(out, x, path.bias, path.contributions);
 }
 
 // P(node | parent, x) along the path of every label of every row: (indptr (labels + 1,), values), one path after
@@ -68,9 +59,7 @@ nb::tuple paths(const Engine& engine, const Rows& rows, const RowLabels& labels,
 // Adds `explain` and `paths` to an engine.
 template <typename Engine>
 void bind_explanations(nb::class_<Held<Engine>>& engine) {
-  bind_explain(engine, [](const Held<Engine>& self, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
-                          const In<float>& values,
-                          LabelId label) { return explained(self.whole(), Rows(indptr, ids, values), label); });
+  bind_explain(engine, &explain_path<Engine>);
   engine.def(
       "paths",
       [](const Held<Engine>& self, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,

@@ -35,4 +35,15 @@ struct Held {
   }
 };
 
+// Adds the constructor of an engine that has learnt nothing.
+template <typename Engine, typename OptionsFrom>
+void bind_init(nb::class_<Held<Engine>>& engine, OptionsFrom options_from) {
+  engine.def(
+      "__init__",
+      [options_from](Held<Engine>* self, const nb::dict& options) {
+        new (self) Held<Engine>(nb::none(), options_from(options));
+      },
+      nb::arg("options"));
+}
+
 }  // namespace labelgrove::bindings

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "arrays.hpp"
-#include "held.hpp"
 #include "labelgrove/grove_search.hpp"
 #include "labelgrove/search.hpp"
 #include "predictions.hpp"
@@ -42,20 +41,16 @@ void find_together(const Engine& engine, const GroveScope& scope, const Rows& ro
 }
 
 template <typename Engine>
-GroveScope scope_of(const Held<Engine>& model, const nb::object& allowed) {
-  const std::vector<TreeView> views = views_of(model.whole());
+GroveScope scope_of(const Engine& engine, const nb::object& allowed) {
+  const std::vector<TreeView> views = views_of(engine);
   return allowed.is_none() ? GroveScope(views) : GroveScope(views, view(nb::cast<In<LabelId>>(allowed, false)));
 }
 
 // With `least`, a matrix with a row for each example, or one for all, labels less probable than the entry of their place
 // may be left out.
 template <typename Engine>
-nb::tuple top_k(const Held<Engine>& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
-                const In<float>& values, std::size_t k, std::size_t beam_width, const nb::object& allowed,
+nb::tuple top_k(const Engine& engine, const Rows& rows, const GroveScope& scope, std::size_t k, std::size_t beam_width,
                 unsigned threads, const nb::object& least) {
-  const Rows rows(indptr, ids, values);
-  const GroveScope scope = scope_of(model, allowed);
-  const Engine& engine = model.whole();
   const auto by_place = least.is_none() ? InMatrix<float>() : nb::cast<InMatrix<float>>(least, false);
   const std::size_t n_least = by_place.is_valid() ? by_place.shape(0) : 1;
   if (n_least != 1 && n_least != rows.size()) throw std::invalid_argument("expected `least` of one row or of all");
@@ -71,10 +66,7 @@ nb::tuple top_k(const Held<Engine>& model, const In<std::int64_t>& indptr, const
 }
 
 template <typename Engine>
-nb::tuple above_threshold(const Held<Engine>& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
-                          const In<float>& values, const GroveScope& scope, unsigned threads) {
-  const Rows rows(indptr, ids, values);
-  const Engine& engine = model.whole();
+nb::tuple above_threshold(const Engine& engine, const Rows& rows, const GroveScope& scope, unsigned threads) {
   const auto query_of = [](std::size_t) { return Query{Query::Kind::above_threshold}; };
   return collected_by(rows.size(), [&](auto&& take) { find_together(engine, scope, rows, query_of, threads, take); });
 }

@@ -10,7 +10,6 @@
 #include "labelgrove/compact_plt.hpp"
 #include "model_archive.hpp"
 #include "predictions.hpp"
-#include "scopes.hpp"
 #include "tree_arrays.hpp"
 
 namespace labelgrove::bindings {
@@ -20,18 +19,11 @@ namespace labelgrove::bindings {
 template <typename Engine>
 void bind_label_trees(nb::class_<Held<Engine>>& engine) {
   using Model = Held<Engine>;
-  bind_scope(engine, &scope_of<Engine>);
-  bind_queries(engine, &top_k<Engine>, &above_threshold<Engine>);
+  bind_search(engine, &scope_of<Engine>, &top_k<Engine>, &above_threshold<Engine>);
   bind_explanations(engine);
-  engine
-      .def(
-          "remove_labels", [](Model& self, const In<LabelId>& labels) { self.whole().remove_labels(view(labels)); },
-          nb::arg("labels").noconvert())
-      .def("tree", [](const Model& self) { return tree_arrays(self.whole().tree()); })
+  engine.def("tree", [](const Model& self) { return tree_arrays(self.whole().tree()); })
       .def("labels", [](const Model& self) { return labels_of(self.whole().tree()); })
-      .def_prop_ro("examples_seen", [](const Model& self) { return self.engine.examples_seen(); })
       .def_prop_ro("label_count", [](const Model& self) { return self.engine.tree().label_count(); })
-      .def_prop_ro("can_learn", [](const Model& self) { return self.engine.can_learn(); })
       .def(
           "compact",
           [](const Model& self, std::uint8_t dtype, float threshold) {

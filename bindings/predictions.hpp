@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <stdexcept>
+#include <type_traits>
 #include <vector>
 
 #include "arrays.hpp"
@@ -100,41 +102,6 @@ nb::tuple ranked_by(std::size_t n, std::size_t k, FindAll&& find_all) {
   return nb::make_tuple(ranking.labels(), ranking.scores(), costs.rows());
 }
 
-// Runs learn() without the GIL, and returns its answers as (labels, scores). If it refuses an example, those before it
-// are learnt, so Python's BudgetExceeded has their answers after its message.
-template <typename Learn>
-nb::tuple answers_of(const Ranking& answers, Learn&& learn) {
-  try {
-    const WithoutGil without_gil;
-    learn();
-  } catch (const BudgetExceeded& refused) {
-    const nb::object type = nb::module_::import_("labelgrove._core").attr("BudgetExceeded");
-    const nb::tuple args = nb::make_tuple(refused.what(), answers.labels(), answers.scores());
-    PyErr_SetObject(type.ptr(), args.ptr());
-    throw nb::python_error();
-  }
-  return nb::make_tuple(answers.labels(), answers.scores());
-}
-
-// (labels, scores): the best labels of the rows `asked`, each just before it is learnt. learn(from, to) learns a part
-// of the rows [begin, end); rank(row, found) finds the best labels of a row.
-template <typename Learn, typename Rank>
-nb::tuple learn_and_rank(std::size_t begin, std::size_t end, const nb::object& asked, std::size_t k, Learn&& learn,
-                         Rank&& rank) {
-  const std::vector<std::uint64_t> questions = asked_rows(asked, begin, end);
-  Ranking answers(questions.size(), k);
-  return answers_of(answers, [&] {
-    std::vector<Scored> found;
-    for (std::size_t i = 0; i < questions.size(); ++i) {
-      learn(begin, questions[i]);
-      begin = questions[i];
-      rank(begin, found);
-      answers.set(i, found);
-    }
-    learn(begin, end);
-  });
-}
-
 // (indptr (n + 1,), labels, scores, costs (n, 4)); find_all as above.
 template <typename FindAll>
 nb::tuple collected_by(std::size_t n, FindAll&& find_all) {
@@ -167,28 +134,132 @@ nb::tuple collected_by(std::size_t n, FindAll&& find_all) {
 
 // --- methods of all engines: their parameters are those that models/engine/_learned.py lists -------------------------
 
-template <typename Engine, typename TopK, typename AboveThreshold>
-void bind_queries(nb::class_<Held<Engine>>& engine, TopK top_k, AboveThreshold above_threshold) {
+// Adds `scope`, `top_k` and `above_threshold`, and what else is the same for all. scope_of(engine, allowed) makes a
+// scope without thresholds; top_k(engine, rows, scope, k, beam_width, threads, least) and
+// above_threshold(engine, rows, scope, threads) return what Python gets.
+template <typename Engine, typename ScopeOf, typename TopK, typename AboveThreshold>
+void bind_search(nb::class_<Held<Engine>>& engine, ScopeOf scope_of, TopK top_k, AboveThreshold above_threshold) {
+  using Model = Held<Engine>;
+  using Scope = std::invoke_result_t<ScopeOf, const Engine&, const nb::object&>;
   engine
-      .def("top_k", top_k, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
-           nb::arg("k"), nb::arg("beam_width"), nb::arg("allowed").none(), nb::arg("threads"),
-           nb::arg("least") = nb::none())
-      .def("above_threshold", above_threshold, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
-           nb::arg("values").noconvert(), nb::arg("scope"), nb::arg("threads"));
+      .def(
+          "scope",
+          [scope_of](const Model& self, const In<float>& thresholds, const nb::object& allowed) {
+            if (thresholds.size() == 0) throw std::invalid_argument("expected one threshold, or one for each label");
+            Scope scope = scope_of(self.whole(), allowed);
+            scope.set_thresholds(view(thresholds));
+            return scope;
+          },
+          nb::keep_alive<0, 1>(), nb::arg("thresholds").noconvert(), nb::arg("allowed").none() = nb::none())
+      .def(
+          "top_k",
+          [scope_of, top_k](const Model& self, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
+                            const In<float>& values, std::size_t k, std::size_t beam_width, const nb::object& allowed,
+                            unsigned threads, const nb::object& least) {
+            const Engine& whole = self.whole();
+            const Rows rows(indptr, ids, values);
+            return top_k(whole, rows, scope_of(whole, allowed), k, beam_width, threads, least);
+          },
+          nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("k"),
+          nb::arg("beam_width"), nb::arg("allowed").none(), nb::arg("threads"), nb::arg("least") = nb::none())
+      .def(
+          "above_threshold",
+          [above_threshold](const Model& self, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
+                            const In<float>& values, const Scope& scope, unsigned threads) {
+            return above_threshold(self.whole(), Rows(indptr, ids, values), scope, threads);
+          },
+          nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("scope"),
+          nb::arg("threads"))
+      .def(
+          "remove_labels", [](Model& self, const In<LabelId>& labels) { self.whole().remove_labels(view(labels)); },
+          nb::arg("labels").noconvert())
+      .def_prop_ro("examples_seen", [](const Model& self) { return self.engine.examples_seen(); })
+      .def_prop_ro("can_learn", [](const Model& self) { return self.engine.can_learn(); });
 }
 
+// Adds `explain`: explain(engine, x, label, out) adds to the values of the single row, as the classifiers see them.
 template <typename Engine, typename Explain>
 void bind_explain(nb::class_<Held<Engine>>& engine, Explain explain) {
-  engine.def("explain", explain, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
-             nb::arg("values").noconvert(), nb::arg("label"));
+  engine.def(
+      "explain",
+      [explain](const Held<Engine>& self, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
+                const In<float>& values, LabelId label) {
+        const Engine& whole = self.whole();
+        const Rows rows(indptr, ids, values);
+        TakenRow taken;
+        if (rows.size() != 1) throw std::invalid_argument("expected one row to explain");
+        const Features x = rows.as_learnt(0, whole.options().normalize, taken);
+        nb::dict out;
+        out["value"] = to_array(std::span<const float>(x.values, x.size));
+        explain(whole, x, label, out);
+        return out;
+      },
+      nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("label"));
 }
 
+// Adds the terms of linear scores of x: the bias of each, and a row with the contribution of every feature.
+inline void add_terms(nb::dict& out, const Features& x, const std::vector<float>& bias,
+                      const std::vector<float>& contributions) {
+  auto rows = make_array<float>({bias.size(), x.size});
+  std::ranges::copy(contributions, rows.data());
+  out["bias"] = to_array(bias);
+  out["contributions"] = rows;
+}
+
+// The examples [begin, end) of a call, and the best labels of the rows `asked`, each just before it is learnt.
+struct Lesson {
+  const TakenExamples& examples;
+  std::size_t begin;
+  std::size_t end;
+  unsigned threads;
+  std::span<const std::uint64_t> asked;
+  std::size_t k;
+  Ranking& answers;
+
+  // learn(from, to) learns a part of the rows; rank(row, found) finds the best labels of a row.
+  template <typename Learn, typename Rank>
+  void learn_and_rank(Learn&& learn, Rank&& rank) const {
+    std::vector<Scored> found;
+    std::size_t at = begin;
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+      learn(at, asked[i]);
+      at = asked[i];
+      rank(at, found);
+      answers.set(i, found);
+    }
+    learn(at, end);
+  }
+};
+
+// Adds `learn`, which returns the answers (labels, scores): learn(engine, lesson) is called without the GIL. If it
+// refuses an example, those before it are learnt, so Python's BudgetExceeded has their answers after its message.
 template <typename Engine, typename Learn>
 void bind_learn(nb::class_<Held<Engine>>& engine, Learn learn) {
-  engine.def("learn", learn, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
-             nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("begin"), nb::arg("end"),
-             nb::arg("threads"), nb::arg("weights").none() = nb::none(), nb::arg("asked").none() = nb::none(),
-             nb::arg("k") = 0);
+  engine.def(
+      "learn",
+      [learn](Held<Engine>& self, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
+              const In<std::int64_t>& label_indptr, const In<LabelId>& labels, std::size_t begin, std::size_t end,
+              unsigned threads, const nb::object& weights, const nb::object& asked, std::size_t k) {
+        const TakenExamples given(indptr, ids, values, label_indptr, labels, weights, begin, end);
+        Engine& whole = self.whole();
+        if (!whole.can_learn()) throw std::runtime_error("this model was loaded for prediction only");
+        const std::vector<std::uint64_t> questions = asked_rows(asked, begin, end);
+        Ranking answers(questions.size(), k);
+        try {
+          const WithoutGil without_gil;
+          learn(whole, Lesson{given, begin, end, threads, questions, k, answers});
+        } catch (const BudgetExceeded& refused) {
+          const nb::object type = nb::module_::import_("labelgrove._core").attr("BudgetExceeded");
+          const nb::tuple args = nb::make_tuple(refused.what(), answers.labels(), answers.scores());
+          PyErr_SetObject(type.ptr(), args.ptr());
+          throw nb::python_error();
+        }
+        return nb::make_tuple(answers.labels(), answers.scores());
+      },
+      nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
+      nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("begin"), nb::arg("end"),
+      nb::arg("threads"), nb::arg("weights").none() = nb::none(), nb::arg("asked").none() = nb::none(),
+      nb::arg("k") = 0);
 }
 
 }  // namespace labelgrove::bindings

@@ -75,11 +75,6 @@ class Rows : public RowView {
     }
     return normalize ? of_unit_length(x, taken.values) : x;
   }
-  // The same for the row of a call that explains one.
-  Features only_as_learnt(bool normalize, TakenRow& taken) const {
-    if (size() != 1) throw std::invalid_argument("expected one row to explain");
-    return as_learnt(0, normalize, taken);
-  }
 
  private:
   std::vector<std::int64_t> ends_;

@@ -382,7 +382,7 @@ def test_batches_that_do_not_fit() -> None:
     refused(train, [], match="there is no tree")
     refused(train, [TREE], (i64(0, 1, 2), u32(0, 2)), match="not in every tree")
     for costs in ((f32(1), None), (None, f32(1, 1, 1))):
-        refused(train, [TREE], LABELS, costs, match="one cost for every example")
+        refused(train, [TREE], LABELS, costs, match="one number for every example")
     refused(_core.OnlinePlt.on_trees, options(), [TREE, TREE], 2, match="number of trees")
 
 
@@ -411,8 +411,8 @@ def test_nodes_without_weights() -> None:
     ("labels", "weights", "gains", "message"),
     [
         (u32(0, 2), None, None, "do not fit together"),
-        (u32(0, 1), f32(1), None, "do not fit together"),
-        (u32(0, 1), None, f64(1), "do not fit together"),
+        (u32(0, 1), f32(1), None, "one number for every example"),
+        (u32(0, 1), None, f64(1), "one number for every example"),
     ],
 )
 def test_forests_that_cannot_grow(labels: Array, weights: Any, gains: Any, message: str) -> None:
