@@ -100,24 +100,16 @@ class OnlineClassifier(LabelClassifier):
         """Return a handle through which one thread can learn while others predict.
 
         A model used directly refuses other threads while one is learning. Through the handle,
-        threads wait for each other, and no prediction waits longer than a few milliseconds for
-        :meth:`SharedModel.partial_fit`.
+        threads wait for each other.
 
         Parameters
         ----------
         timeout : float, optional
-            Seconds that a thread waits before it raises a ModelStateError; by default no limit.
+            As for :class:`SharedModel`.
 
         Returns
         -------
         SharedModel
-
-        Examples
-        --------
-        >>> from labelgrove import OnlinePLTClassifier
-        >>> model = OnlinePLTClassifier().partial_fit([[1, 0], [0, 1]], ["cat", "dog"]).shared()
-        >>> model.partial_fit([[1, 1]], ["bird"]).predict_topk([[1, 0]], k=1)[0].tolist()
-        [['cat']]
         """
         return SharedModel(self, timeout)
 

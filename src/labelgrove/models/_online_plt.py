@@ -124,14 +124,9 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         OFO predicts one example in this many, drawn at random: 4 by default, 1 in the paper's
         preset.
     second_stage : {"auto", "calibrate", "head", "tail"}, float in [0, 1], or None
-        A second stage after the tree, which learns from some examples, predicted before they are
-        learnt. "calibrate" calibrates the probabilities and keeps the ranking. "head" also
-        re-ranks the best labels by the similarity of the example to each label's centroid, once
-        this measurably improves P@k. "tail" does the same for PSP@k, which gives rare labels more
-        weight; a number mixes the two, from 0 for the head to 1 for the tail. Except at 0,
-        re-ranked labels are in the order of their expected contribution to that measure, not of
-        probability alone. "auto" means "calibrate"; with ``thresholds="ofo"`` and in the paper's
-        preset it means None, no second stage.
+        A second stage after the tree: see :class:`PLTClassifier`. It learns from some examples,
+        predicted before they are learnt. "auto" means "calibrate"; with ``thresholds="ofo"`` and
+        in the paper's preset it means None, no second stage.
     n_jobs : int, optional
         Number of threads; -1 for all processors. The result is the same for any number.
     random_state : int, RandomState or None

@@ -98,8 +98,8 @@ def explain(
                 leaves=found.leaves,
                 contributions=weigh(average, found.values)[0],
                 fallen_out=None if one in best else _fall(path, needed),
-                first_stage=staged and _probability_of(tree, rows, one, first_best),
-                cosine=staged and staged.cosine(rows.arrays, one),
+                first_stage=_probability_of(tree, rows, one, first_best) if staged else None,
+                cosine=staged.cosine(rows.arrays, one) if staged else None,
             )
         )
     common = None if given is None or len(given) > 1 else float(given[0])

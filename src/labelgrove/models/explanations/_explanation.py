@@ -166,10 +166,8 @@ class LabelExplanation:
     predicted : bool
         Whether it is among the k best, or reaches the threshold if one was given.
     path : tuple of Step
-        In a label tree the path from the root to the label's leaf; an ensemble shows its first
-        tree. In a LOMtree and a memory tree the example's path to the most probable leaf, in a
-        memory tree followed by the similarity and the label's classifier. For LdSM and FastXML
-        the path to the leaf where the label has its largest share; empty if it has none.
+        The path that ``explain`` describes for each estimator, from the root; empty if no leaf of
+        LdSM or FastXML has a share of the label.
     leaves : tuple of Leaf
         The leaves that determine the label's probability, largest share first: for LdSM and
         FastXML all leaves that the example reaches, for LOMtrees and memory trees the most
