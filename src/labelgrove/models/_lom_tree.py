@@ -115,7 +115,8 @@ class LOMTreeClassifier(OnlineClassifier):
     threshold : float
         Not used: :meth:`predict` returns the most probable class.
     second_stage : {"calibrate", "head", "tail"} or float in [0, 1], optional
-        A second stage after the tree: see :class:`OnlinePLTClassifier`.
+        A second stage after the tree: see :class:`PLTClassifier`. It learns from some examples,
+        predicted before they are learnt.
     n_jobs : int, optional
         Number of threads for prediction; -1 for all processors. Learning uses one, because the
         route of an example depends on all earlier examples.

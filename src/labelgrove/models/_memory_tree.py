@@ -92,7 +92,8 @@ class MemoryTreeClassifier(OnlineClassifier):
     threshold : float
         Lowest probability at which :meth:`predict` returns a label, for multi-label targets.
     second_stage : {"calibrate", "head", "tail"} or float in [0, 1], optional
-        A second stage after the tree: see :class:`OnlinePLTClassifier`.
+        A second stage after the tree: see :class:`PLTClassifier`. It learns from some examples,
+        predicted before they are learnt.
     n_jobs : int, optional
         Number of threads for prediction; -1 for all processors. Learning uses one, because the
         route of an example depends on all earlier examples.
