@@ -44,45 +44,33 @@ void for_each_batch(const Rows& rows, bool normalize, std::size_t most, unsigned
   });
 }
 
-// The costs of searches, one row for each: classifiers, depth, blocks and bytes. They share a single array, since
-// creating one is a large part of a call for one row.
-class Costs {
- public:
-  explicit Costs(std::size_t n) : rows_(make_array<std::uint64_t>({n, 4})) {}
+// The costs of searches (n, 4): classifiers, depth, blocks and bytes. They share a single array, since creating one is
+// a large part of a call for one row.
+using Costs = nb::ndarray<std::uint64_t, nb::numpy>;
 
-  void set(std::size_t row, const SearchStats& stats) {
-    const std::uint64_t cost[] = {stats.classifiers, stats.depth, stats.blocks, stats.bytes};
-    std::ranges::copy(cost, rows_.data() + 4 * row);
-  }
-  const nb::ndarray<std::uint64_t, nb::numpy>& rows() const { return rows_; }
-
- private:
-  nb::ndarray<std::uint64_t, nb::numpy> rows_;
-};
+inline void set_cost(Costs& costs, std::size_t row, const SearchStats& stats) {
+  const std::uint64_t cost[] = {stats.classifiers, stats.depth, stats.blocks, stats.bytes};
+  std::ranges::copy(cost, costs.data() + 4 * row);
+}
 
 // The best labels of rows and their scores, (n, k) each; missing entries are kNone and NaN.
-class Ranking {
- public:
-  Ranking(std::size_t n, std::size_t k)
-      : k_(k), labels_(make_array<LabelId>({n, k})), scores_(make_array<float>({n, k})) {
-    std::fill_n(labels_.data(), labels_.size(), kNone);
-    std::fill_n(scores_.data(), scores_.size(), std::numeric_limits<float>::quiet_NaN());
+struct Ranking {
+  Ranking(std::size_t n, std::size_t k) : labels(make_array<LabelId>({n, k})), scores(make_array<float>({n, k})) {
+    std::fill_n(labels.data(), labels.size(), kNone);
+    std::fill_n(scores.data(), scores.size(), std::numeric_limits<float>::quiet_NaN());
   }
 
   // `found` is sorted, best first.
   void set(std::size_t row, std::span<const Scored> found) {
-    for (std::size_t i = 0; i < std::min(k_, found.size()); ++i) {
-      labels_.data()[row * k_ + i] = found[i].label;
-      scores_.data()[row * k_ + i] = found[i].probability;
+    const std::size_t k = labels.shape(1);
+    for (std::size_t i = 0; i < std::min(k, found.size()); ++i) {
+      labels.data()[row * k + i] = found[i].label;
+      scores.data()[row * k + i] = found[i].probability;
     }
   }
-  const nb::ndarray<LabelId, nb::numpy>& labels() const { return labels_; }
-  const nb::ndarray<float, nb::numpy>& scores() const { return scores_; }
 
- private:
-  std::size_t k_;
-  nb::ndarray<LabelId, nb::numpy> labels_;
-  nb::ndarray<float, nb::numpy> scores_;
+  nb::ndarray<LabelId, nb::numpy> labels;
+  nb::ndarray<float, nb::numpy> scores;
 };
 
 // (labels (n, k), scores (n, k), costs (n, 4)). find_all(take) calls take(row, stats, found) for every row, in any
@@ -90,29 +78,29 @@ class Ranking {
 template <typename FindAll>
 nb::tuple ranked_by(std::size_t n, std::size_t k, FindAll&& find_all) {
   Ranking ranking(n, k);
-  Costs costs(n);
+  Costs costs = make_array<std::uint64_t>({n, 4});
   {
     const WithoutGil without_gil;
     const auto take = [&](std::size_t row, const SearchStats& stats, const std::vector<Scored>& found) {
       ranking.set(row, found);
-      costs.set(row, stats);
+      set_cost(costs, row, stats);
     };
     find_all(take);
   }
-  return nb::make_tuple(ranking.labels(), ranking.scores(), costs.rows());
+  return nb::make_tuple(ranking.labels, ranking.scores, costs);
 }
 
 // (indptr (n + 1,), labels, scores, costs (n, 4)); find_all as above.
 template <typename FindAll>
 nb::tuple collected_by(std::size_t n, FindAll&& find_all) {
-  Costs costs(n);
+  Costs costs = make_array<std::uint64_t>({n, 4});
   auto indptr = make_array<std::int64_t>({n + 1});
   std::vector<std::vector<Scored>> all(n);
   {
     const WithoutGil without_gil;
     const auto take = [&](std::size_t row, const SearchStats& stats, const std::vector<Scored>& found) {
       all[row] = found;
-      costs.set(row, stats);
+      set_cost(costs, row, stats);
     };
     find_all(take);
   }
@@ -129,7 +117,7 @@ nb::tuple collected_by(std::size_t n, FindAll&& find_all) {
       scores.data()[at++] = one.probability;
     }
   }
-  return nb::make_tuple(indptr, labels, scores, costs.rows());
+  return nb::make_tuple(indptr, labels, scores, costs);
 }
 
 // --- methods of all engines: their parameters are those that models/engine/_learned.py lists -------------------------
@@ -250,11 +238,11 @@ void bind_learn(nb::class_<Held<Engine>>& engine, Learn learn) {
           learn(whole, Lesson{given, begin, end, threads, questions, k, answers});
         } catch (const BudgetExceeded& refused) {
           const nb::object type = nb::module_::import_("labelgrove._core").attr("BudgetExceeded");
-          const nb::tuple args = nb::make_tuple(refused.what(), answers.labels(), answers.scores());
+          const nb::tuple args = nb::make_tuple(refused.what(), answers.labels, answers.scores);
           PyErr_SetObject(type.ptr(), args.ptr());
           throw nb::python_error();
         }
-        return nb::make_tuple(answers.labels(), answers.scores());
+        return nb::make_tuple(answers.labels, answers.scores);
       },
       nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
       nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("begin"), nb::arg("end"),
