@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from labelgrove import TextClassifier
+from labelgrove import OnlinePLTClassifier, TextClassifier
 from labelgrove.reporting import write_report
 from reporting.browser import Screen, Show
 from reporting.kit import examples
@@ -54,6 +54,53 @@ def test_long_names_fit_on_a_phone(show: Show, tmp_path: Path, dark: bool) -> No
     assert screen.run(outside) == []
     heights = "[...document.querySelectorAll('nav a')].map((a) => a.offsetHeight)"
     assert max(screen.run(heights)) < 40  # no link is broken within its word
+
+
+def test_names_from_right_to_left_keep_to_themselves(show: Show, tmp_path: Path) -> None:
+    hebrew, turned = ["שלום עולם", "תל אביב", "ספרים"], "\u202ebackwards"
+    names = [*hebrew, turned]
+    texts = [f"word{i} שלום" for i in range(4)] * 5
+    model = TextClassifier(OnlinePLTClassifier(max_leaves=2)).fit(
+        texts, [[name] for name in names] * 5
+    )
+    write_report(model, texts[:4], [[name] for name in names[1:] + names[:1]], tmp_path / "p.html")
+    screen = show(tmp_path / "p.html")
+    # What follows a name in the text is also drawn after it, to its right or on a later line.
+    after = """(name) => {
+        const range = document.createRange();
+        range.setStart(name.nextSibling, 0);
+        range.setEnd(name.nextSibling, Math.min(4, name.nextSibling.length));
+        const [end, next] = [name, range].map((part) => [...part.getClientRects()].at(-1));
+        return next.left >= end.right - 2 || next.top >= end.bottom - 2;
+    }"""
+    for part in (".cases p > b", ".cases bdi"):
+        found = f"[...document.querySelectorAll('{part}')].map({after})"
+        assert set(screen.run(found)) == {True}
+    left = """(title) => ["שלום עולם", "תל אביב", "ספרים"]
+        .filter((name) => title.textContent.includes(name))
+        .map((name) => [title.textContent.indexOf(name), name.length]).sort(([a], [b]) => a - b)
+        .map(([begin, length]) => {
+            const range = document.createRange();
+            range.setStart(title.firstChild, begin);
+            range.setEnd(title.firstChild, begin + length);
+            return range.getBoundingClientRect().left;
+        })"""
+    titles = screen.run(f"[...document.querySelectorAll('[data-tree] ul ul b')].map({left})")
+    assert max(map(len, titles)) > 1
+    assert titles == [sorted(places) for places in titles]
+    assert screen.errors == []
+
+
+def test_confused_names_share_the_room(show: Show, tmp_path: Path) -> None:
+    texts, labels = ["salmon cod", "olive oil"] * 9, [["of few words"], ["of many words " * 20]] * 9
+    model = TextClassifier().fit(texts, labels)
+    write_report(model, ["olive oil"] * 4, labels[:1] * 4, tmp_path / "page.html")
+    screen = show(tmp_path / "page.html")
+    widths = screen.run(
+        "[...document.querySelectorAll('.plain th')].map((cell) => cell.offsetWidth)"
+    )
+    assert widths[0] == pytest.approx(widths[1], rel=0.05)
+    assert widths[2] < 150
 
 
 def test_rows_of_a_table_hold_all_their_cells(show: Show, models: Any, tmp_path: Path) -> None:

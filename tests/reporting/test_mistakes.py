@@ -103,5 +103,5 @@ def test_the_page_shows_both_with_names_and_escaped(tmp_path: Path) -> None:
     content = page.read_text(encoding="utf-8")
     assert "fishes &amp; co (1)" in content
     assert "<blockquote>cod &lt;b&gt;</blockquote>" in content
-    assert "because of “cod”" in content
+    assert "because of “<bdi>cod</bdi>”" in content
     assert HOSTILE not in content

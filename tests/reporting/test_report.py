@@ -47,6 +47,9 @@ def test_a_model_compared_with_itself_has_not_changed(models: Any, tmp_path: Pat
     data = content(page)
     assert {row["verdict"] for row in data["data"]["differences"]} == {"undecided"}
     assert data["changes"]["label"] == []
+    html = page.read_text()
+    assert "both models predict the same labels" in html
+    assert 'data-table="changes"' not in html
 
 
 def test_changes_are_differences(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ class Charts {
     this.tip.hidden = value === null || value === undefined || value === "";
     if (this.tip.hidden) return;
     const { title, ...rest } = typeof value === "object" ? value : { title: value };
-    const lines = Object.entries(rest).map(([name, text]) => element("div", {}, element("span", {}, name), String(text)));
+    const lines = Object.entries(rest).map(([name, text]) => element("div", {}, element("span", {}, name), element("bdi", {}, String(text))));
     this.tip.replaceChildren(...(title ? [element("b", {}, title)] : []), ...lines);
     const box = this.tip.getBoundingClientRect();
     this.tip.style.left = `${Math.max(4, Math.min(event.clientX + 14, innerWidth - box.width - 8))}px`;

@@ -48,9 +48,11 @@ class Tree {
   /** A node's label, or its most frequent ones. */
   title(v) {
     if (v === 0) return "the root";
-    const names = this.best[v].map((label) => this.columns.label[label]).join(", ");
-    const rest = this.leaves[v] - this.best[v].length;
-    return rest > 0 ? `${names} and ${format.count(rest)} more` : names || `group ${v}`;
+    const names = this.best[v].map((label) => this.columns.label[label]);
+    if (names.length < 2) return names[0] ?? `group ${v}`;
+    const list = names.map((name) => `\u2068${name}\u2069`).join(", "); // isolated: some run from right to left
+    const rest = this.leaves[v] - names.length;
+    return rest > 0 ? `${list} and ${format.count(rest)} more` : list;
   }
 
   /** Rows for the rings; the room of an omitted slice stays with its parent. */
