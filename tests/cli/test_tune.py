@@ -88,6 +88,25 @@ def test_what_is_measured_is_said(vectors: Path, vector_model: Path, tmp_path: P
     assert "(cross-fitted: on rows not tuned on)" in run(*words, "--method", "sto").stdout
 
 
+def test_every_method_is_compared_with_the_best_single_threshold(
+    vectors: Path, vector_model: Path, tmp_path: Path
+) -> None:
+    words = ("tune", vector_model, "-o", tmp_path / "tuned.lg")
+    auto, sto = (as_json(*words, vectors, "--method", name) for name in ("auto", "sto"))
+    for figure in ("single", "single_threshold"):
+        assert sto[figure] == auto[figure]
+    harm = "less than the"
+    assert harm not in run(*words, vectors, "--method", "sto").stderr
+    header, *lines = vectors.read_text().splitlines()
+    rows = [line.split(" ", 1) for line in lines]
+    chance = tmp_path / "chance.txt"  # each row has the labels of another
+    labels = [row[0] for row in rows]
+    moved = zip(labels[7:] + labels[:7], (row[1] for row in rows), strict=True)
+    chance.write_text("\n".join([header, *(" ".join(row) for row in moved)]) + "\n")
+    assert harm in run(*words, chance, "--method", "sto").stderr
+    assert harm not in run(*words, chance).stderr
+
+
 def test_what_was_asked_for(vectors: Path, vector_model: Path, tmp_path: Path) -> None:
     words = ("tune", vector_model, vectors, "-o", tmp_path / "tuned.lg")
     found = as_json(*words, "--labels", "2")["after"]["labels"]

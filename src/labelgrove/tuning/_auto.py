@@ -147,6 +147,16 @@ def tune_auto(
     )
 
 
+def best_single(
+    Y: Any, scores: Any, average: str, lower: float, upper: float | None, zero_division: float
+) -> tuple[float, SetFigures]:
+    """Return the single threshold that `tune_auto` compares with, and its figures."""
+    candidates = _candidates(lower, UPPER if upper is None else upper)
+    pairs = _Reached(Y, scores, candidates, check_zero_division(zero_division))
+    at, figures = pairs.best_single(Goal.of(average, None, None))
+    return float(candidates[at]), figures
+
+
 @dataclass(frozen=True)
 class Goal:
     """The F-measure to maximise, and the constraint that takes precedence, if any."""

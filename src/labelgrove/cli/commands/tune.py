@@ -127,7 +127,7 @@ def tune_on(
         tuning.leave_out(cells)
     found = tuning.finish()
     model.set_thresholds(found)
-    single = found.single_figures
+    single_threshold, single = tuning.single(found)
     positives = tuning.positives()
     return {
         "method": method,
@@ -138,8 +138,8 @@ def tune_on(
         "labels": len(positives),
         "rare_labels": int((positives < _FEW).sum()),
         "before": tuning.before().to_dict(),
-        "single_threshold": found.single,
-        "single": None if single is None else single.to_dict(),
+        "single_threshold": single_threshold,
+        "single": single.to_dict(),
         "after": tuning.after(found).to_dict(),
         "seconds": round(perf_counter() - begin, 3),
         "classifiers_per_example": tuning.inner_products / tuning.n_rows,
@@ -149,10 +149,13 @@ def tune_on(
 
 _FEW = 5
 _ENOUGH = 200
+_HARM = 1.0  # percentage point
 
 
 def _warn(result: dict[str, Any]) -> None:
-    """Warn if there are too few examples to rely on the thresholds."""
+    """Warn of too few examples for the thresholds, and of thresholds that do harm."""
+    method, average = result["method"], result["average"]
+    after, single = (100 * result[which][average] for which in ("after", "single"))
     true, examples = result["true_labels"], _numbers.counted(result["examples"], "example")
     rare = f"{result['rare_labels']:,} of {result['labels']:,} labels"
     if true < _ENOUGH:
@@ -160,13 +163,18 @@ def _warn(result: dict[str, Any]) -> None:
             f"{examples} with {_numbers.counted(true, 'true label')} in total are too few for "
             f"reliable thresholds; expected at least {_ENOUGH} true labels"
         )
-    if result["method"] in ("ofo", "sto") and 2 * result["rare_labels"] > result["labels"]:
+    if method in ("ofo", "sto") and 2 * result["rare_labels"] > result["labels"]:
         harm = "overfits them"
-        if result["method"] == "ofo":
+        if method == "ofo":
             harm = "leaves their thresholds near the initial values"
         say_warning(
-            f"{rare} have fewer than {_FEW} examples in DATA, and --method {result['method']} "
+            f"{rare} have fewer than {_FEW} examples in DATA, and --method {method} "
             f"{harm}; --method auto lets them borrow from labels of similar frequency"
+        )
+    elif method != "auto" and after < single - _HARM:
+        say_warning(
+            f"on rows not tuned on, --method {method} reaches {average} F1 {after:.1f}%, less than "
+            f"the {single:.1f}% of the best single threshold, below which --method auto never falls"
         )
 
 
@@ -183,19 +191,15 @@ def _for_people(result: dict[str, Any], goal: str) -> list[tuple[str, str]]:
     examples = f"{result['examples']:,} in {_numbers.duration(result['seconds'])}"
     few = f"{result['rare_labels']:,} of {result['labels']:,} labels have fewer than {_FEW}"
     measured = "cross-fitted: on rows not tuned on"
-    if result["after"] == result["single"]:  # measured on the rows that it was chosen on
+    if result["method"] == "auto" and result["after"] == result["single"]:
+        # Measured on the rows that it was chosen on.
         measured = "the best single: no others did better on rows not tuned on"
-    pairs = [
+    return [
         ("examples", f"{examples}; {few}"),
         ("thresholds", in_words(result["thresholds"])),
         ("before", _figures(result["before"])),
+        ("best single", f"{_figures(result['single'])} ({result['single_threshold']:.3g})"),
         ("after", f"{_figures(result['after'])} ({measured})"),
-    ]
-    if result["single"] is not None:
-        single = f"{_figures(result['single'])} ({result['single_threshold']:.3g})"
-        pairs.insert(3, ("best single", single))
-    return [
-        *pairs,
         ("tuned for", goal),
         ("classifiers", f"{result['classifiers_per_example']:,.1f} evaluated per example"),
         ("model", _numbers.sized(result["model"])),

@@ -31,7 +31,7 @@ from labelgrove.tuning import (
     tune_ofo,
     tune_sto,
 )
-from labelgrove.tuning._auto import SMALLEST, Goal
+from labelgrove.tuning._auto import SMALLEST, Goal, best_single
 from labelgrove.tuning._bounds import UPPER, clip, prior_lower
 from labelgrove.tuning._pairs import FloatArray, IntArray
 
@@ -64,8 +64,8 @@ class HeldOutTuning:
     True labels and probabilities are collected until `finish`. Prior probabilities and rare labels
     follow from ``counts``, how many of ``n_examples`` examples have each of the m labels. The
     options are those of `DEFAULTS`; one that is unknown, outside its domain or excluded by another
-    raises a ParameterError. If the thresholds in force are given, probabilities that reach them are
-    kept too, so that `before` can measure them.
+    raises a ParameterError. If the thresholds in force are given, probabilities that reach them or
+    1/c are kept too, so that `before` and `single` can measure thresholds that low.
     """
 
     def __init__(
@@ -84,17 +84,18 @@ class HeldOutTuning:
         if method not in METHODS:
             raise ParameterError(f"method={brief(method)}: expected one of {', '.join(METHODS)}")
         least = 0.0 if chosen["c"] is None else float(lower_bounds(0.0, chosen["c"]))
+        self._least = max(least, SMALLEST)
         if method == "auto":
-            lower = np.full(len(counts), max(least, SMALLEST))
+            lower = np.full(len(counts), self._least)
         else:
             lower = np.maximum(prior_lower(counts, n_examples, chosen["average"]), least)
         self._tune = _method(method, counts, np.broadcast_to(lower, counts.shape), chosen)
         self._floor = clip(0.0, lower, UPPER if chosen["upper"] is None else chosen["upper"])
         self._in_force = in_force
         if in_force is not None:
-            self._floor = np.minimum(self._floor, in_force)
+            self._floor = np.minimum(np.minimum(self._floor, in_force), self._least)
         self._floor = np.broadcast_to(self._floor, counts.shape)
-        self._zero = chosen["zero_division"]
+        self._upper, self._zero = chosen["upper"], chosen["zero_division"]
         self._truth: list[csr_array] = [csr_array((0, len(counts)), dtype=np.int8)]
         self._scores: list[csr_array] = [csr_array((0, len(counts)), dtype=np.float32)]
         self.n_rows = 0  # shown
@@ -139,6 +140,13 @@ class HeldOutTuning:
             return found.cross_fitted
         truth, scores = self._shown()
         return set_figures(truth, cross_fitted(truth, scores, self._tune), self._zero)
+
+    def single(self, found: Thresholds) -> tuple[float, SetFigures]:
+        """Return the best single threshold and its figures on the examples shown."""
+        if found.single is not None and found.single_figures is not None:
+            return found.single, found.single_figures
+        within = found.average, self._least, self._upper, self._zero
+        return best_single(*self._shown(), *within)
 
     def positives(self) -> IntArray:
         """Return the number of examples shown with each label."""
