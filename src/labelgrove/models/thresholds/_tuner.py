@@ -145,8 +145,8 @@ class HeldOutTuning:
         """Return the best single threshold and its figures on the examples shown."""
         if found.single is not None and found.single_figures is not None:
             return found.single, found.single_figures
-        within = found.average, self._least, self._upper, self._zero
-        return best_single(*self._shown(), *within)
+        truth, scores = self._shown()
+        return best_single(truth, scores, found.average, self._least, self._upper, self._zero)
 
     def positives(self) -> IntArray:
         """Return the number of examples shown with each label."""
