@@ -60,7 +60,7 @@ void FastxmlSplitter::gather(const NodeDraft& node) {
     rows_.push_back(i);
     for (const LabelId label : labels) labels_.push_back(slot_of(label));
     ends_.push_back(labels_.size());
-    shares_.push_back(1.0 / ideal_[labels.size()]);
+    shares_.push_back(1.0 / ideal_[std::min(labels.size(), ideal_.size() - 1)]);  // a label may be given twice
     sides_.push_back((bits & 1U) != 0 ? 1 : -1);
   }
 }

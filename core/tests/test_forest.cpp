@@ -156,6 +156,15 @@ TEST("forest: loads what it saved if trained without any label") {
   CHECK(saved(loaded) == saved(forest));
 }
 
+// Another thread may change the caller's arrays after they were checked.
+TEST("forest: an example with more labels than there are reads nothing beyond them") {
+  Stream data = some_data(8, 40);
+  for (std::size_t i = 0; i < data.size(); ++i) data.labels[i].assign(100 * kLabels, i % 2 == 0 ? 2 : 3);
+  Forest forest(fastxml_options(1));
+  forest.grow(forest_examples(data, kLabels), 1);
+  CHECK(forest.trees()[0].nodes.size() > 1);
+}
+
 TEST("forest: predictions do not depend on the batch") {
   const Stream data = some_data(4, 200);
   for (const ForestOptions& options : {small_options(3, LearnerKind::adagrad, 3), fastxml_options(3)}) {
