@@ -25,61 +25,36 @@ std::vector<const Kernels*> variants() {
 class Table {
  public:
   Table(std::size_t n, std::size_t columns) : columns_(columns), rows_(n, std::vector<float>(1 + 2 * columns)) {
-    for (auto& row : rows_) pointers_.push_back(row.data() + 1);
+    point();
   }
-  Table(const Table& other) : Table(other.rows_.size(), other.columns_) { rows_copied_from(other); }
-  Table& operator=(const Table&) = delete;
-
   // Weights in [-1, 1], states in (0, 1].
-  static Table random(Random& random, std::size_t n, std::size_t columns) {
-    Table table(n, columns);
+  Table(Random& random, std::size_t n, std::size_t columns) : Table(n, columns) {
     for (std::size_t j = 0; j < n; ++j) {
       for (std::size_t c = 0; c < columns; ++c) {
-        table.weight(j, c) = random.between(-1.0F, 1.0F);
-        table.state(j, c) = 1.0F - random.between(0.0F, 0.999F);
+        weight(j, c) = random.between(-1.0F, 1.0F);
+        state(j, c) = 1.0F - random.between(0.0F, 0.999F);
       }
     }
-    return table;
   }
-  // A selection of the columns, in the given order.
-  Table select(std::span<const std::size_t> columns) const {
-    Table chosen(rows_.size(), columns.size());
-    for (std::size_t j = 0; j < rows_.size(); ++j) {
-      for (std::size_t c = 0; c < columns.size(); ++c) {
-        chosen.weight(j, c) = pointers_[j][columns[c]];
-        chosen.state(j, c) = pointers_[j][columns_ + columns[c]];
-      }
-    }
-    return chosen;
-  }
-  Table negated() const {
-    Table opposite(*this);
-    for (std::size_t j = 0; j < rows_.size(); ++j) {
-      for (std::size_t c = 0; c < columns_; ++c) opposite.weight(j, c) = 0.0F - opposite.weight(j, c);
-    }
-    return opposite;
-  }
+  Table(const Table& other) : columns_(other.columns_), rows_(other.rows_) { point(); }
+  Table& operator=(const Table&) = delete;
 
   float& weight(std::size_t row, std::size_t column) { return pointers_[row][column]; }
   float& state(std::size_t row, std::size_t column) { return pointers_[row][columns_ + column]; }
-  std::size_t columns() const { return columns_; }
-  std::size_t size() const { return rows_.size(); }
   float* const* rows() const { return pointers_.data(); }
+  friend bool same_bits(const Table& a, const Table& b) {
+    return std::ranges::equal(a.rows_, b.rows_, [](const auto& x, const auto& y) { return testing::same_bits(x, y); });
+  }
 
  private:
-  void rows_copied_from(const Table& other) {
-    for (std::size_t j = 0; j < rows_.size(); ++j) std::ranges::copy(other.rows_[j], rows_[j].begin());
+  void point() {
+    for (auto& row : rows_) pointers_.push_back(row.data() + 1);
   }
 
   std::size_t columns_;
   std::vector<std::vector<float>> rows_;
   std::vector<float*> pointers_;
 };
-
-std::vector<float> negated(std::vector<float> numbers) {
-  for (float& number : numbers) number = 0.0F - number;
-  return numbers;
-}
 
 void within(double found, double expected, double tolerance, const Kernels& kernel, std::size_t columns) {
   if (std::abs(found - expected) <= tolerance) return;
@@ -88,227 +63,98 @@ void within(double found, double expected, double tolerance, const Kernels& kern
            show(expected));
 }
 
-enum class Update { adagrad, add_scaled };
-constexpr Update kUpdates[] = {Update::adagrad, Update::add_scaled};
+// --- rows ------------------------------------------------------------------------------------------------------------
 
-constexpr float kRate = 0.7F;
-constexpr float kEpsilon = 0.01F;
-
-void apply(const Kernels& kernel, Update update, Table& table, const std::vector<float>& x,
-           const std::vector<float>& steps) {
-  const std::size_t columns = table.columns();
-  switch (update) {
-    case Update::adagrad:
-      kernel.adagrad(table.rows(), x.data(), x.size(), columns, columns, steps.data(), kRate, kEpsilon);
-      break;
-    case Update::add_scaled:
-      kernel.add_scaled(table.rows(), x.data(), x.size(), columns, steps.data());
-      break;
-  }
-}
-
-// --- values ---------------------------------------------------------------------------------------------------------
-
-TEST("kernels: margins are correct sums, at every width") {
+// A column thus depends neither on its position or neighbours nor on the processor, and a negated one learns the
+// negated weights: OPLT is proper to the last bit.
+TEST("kernels: every variant sums and learns as plain loops do, to the last bit, at every width") {
+  constexpr float kRate = 0.7F;
+  constexpr float kEpsilon = 0.01F;
   Random random(1);
-  for (const Kernels* kernel : variants()) {
-    for (std::size_t columns = 0; columns <= kMostColumns; ++columns) {
-      const std::size_t n = columns % 12;
-      Table table = Table::random(random, n, columns);
-      const std::vector<float> x = random_floats(random, n);
-      std::vector<float> alone(columns + 1, kUntouched);
-      kernel->margins(table.rows(), x.data(), n, columns, alone.data());
-      for (std::size_t c = 0; c < columns; ++c) {
-        double margin = 0.0;
-        for (std::size_t j = 0; j < n; ++j) {
-          margin += double{x[j]} * table.weight(j, c);
-        }
-        within(alone[c], margin, 1e-6, *kernel, columns);
+  for (std::size_t columns = 0; columns <= kMostColumns; ++columns) {
+    const std::size_t n = columns % 12;
+    const Table before(random, n, columns);
+    const std::vector<float> x = random_floats(random, n);
+    const std::vector<float> steps = random_steps(random, columns);
+    Table descended(before);
+    Table added(before);
+    std::vector<float> margins(columns + 1, kUntouched);
+    for (std::size_t c = 0; c < columns; ++c) {
+      float sums[2] = {0.0F, 0.0F};  // of even and odd rows
+      for (std::size_t j = 0; j < n; ++j) {
+        sums[j % 2] += x[j] * before.rows()[j][c];
+        added.weight(j, c) += steps[c] * x[j];
+        const float gradient = steps[c] * x[j];
+        float& sum = descended.state(j, c);
+        sum += gradient * gradient;
+        descended.weight(j, c) -= kRate * gradient / std::sqrt(kEpsilon + sum);
       }
-      CHECK_EQ(alone[columns], kUntouched);
+      margins[c] = sums[0] + sums[1];
+    }
+    for (const Kernels* kernel : variants()) {
+      std::vector<float> found(columns + 1, kUntouched);
+      kernel->margins(before.rows(), x.data(), n, columns, found.data());
+      CHECK(same_bits(found, margins));
+      Table table(before);
+      kernel->adagrad(table.rows(), x.data(), n, columns, columns, steps.data(), kRate, kEpsilon);
+      CHECK(same_bits(table, descended));
+      Table other(before);
+      kernel->add_scaled(other.rows(), x.data(), n, columns, steps.data());
+      CHECK(same_bits(other, added));
     }
   }
 }
 
-TEST("kernels: updates follow their formulas, at every width") {
+TEST("kernels: rows given by number are summed and moved like rows given by address") {
   Random random(2);
-  for (const Kernels* kernel : variants()) {
-    for (std::size_t columns = 0; columns <= kMostColumns; ++columns) {
-      const std::size_t n = 1 + columns % 7;
-      const Table before = Table::random(random, n, columns);
-      const std::vector<float> x = random_floats(random, n);
-      const std::vector<float> steps = random_steps(random, columns);
-      for (const Update update : kUpdates) {
-        Table old(before);
-        Table table(before);
-        apply(*kernel, update, table, x, steps);
-        for (std::size_t j = 0; j < n; ++j) {
-          for (std::size_t c = 0; c < columns; ++c) {
-            const double xj = x[j];
-            const double step = steps[c];
-            double weight = old.weight(j, c);
-            double state = old.state(j, c);
-            if (update == Update::adagrad) {
-              state += step * xj * step * xj;
-              weight -= double{kRate} * step * xj / std::sqrt(double{kEpsilon} + state);
-            } else {
-              weight += step * xj;
-            }
-            within(table.weight(j, c), weight, 1e-6, *kernel, columns);
-            within(table.state(j, c), state, 1e-6, *kernel, columns);
-          }
-        }
-      }
-    }
-  }
-}
-
-// The results of all of a kernel's functions for random rows.
-std::vector<float> everything(const Kernels& kernel, std::size_t columns) {
-  Random random(columns);
-  const std::size_t n = 1 + columns % 12;
-  const std::vector<float> x = random_floats(random, n);
-  const std::vector<float> steps = random_steps(random, columns);
-  std::vector<float> made(columns);
-  const auto keep = [&made](const auto& numbers) { made.insert(made.end(), numbers.begin(), numbers.end()); };
-  Table table = Table::random(random, n, columns);
-  kernel.margins(table.rows(), x.data(), n, columns, made.data());
-  for (const Update update : kUpdates) {
-    apply(kernel, update, table, x, steps);
-    for (std::size_t j = 0; j < n; ++j) keep(std::span(table.rows()[j], 2 * columns));
-  }
-  std::vector<float> numbered = random_floats(random, n * columns);
-  std::vector<std::uint32_t> numbers(n);
-  for (std::size_t j = 0; j < n; ++j) numbers[j] = static_cast<std::uint32_t>(n - 1 - j);
-  kernel.table_add_scaled(numbered.data(), columns, numbers.data(), x.data(), n, columns, steps.data());
-  keep(numbered);
-  std::vector<float> sums(columns);
-  kernel.table_margins(numbered.data(), columns, numbers.data(), x.data(), n, columns, sums.data());
-  keep(sums);
-  std::vector<float> run = random_floats(random, 2 * columns, 0.001F);
-  float two[2];
-  kernel.run_margin_and_variance(run.data(), steps.data(), columns, columns, &two[0], &two[1]);
-  keep(std::span(two));
-  made.push_back(kernel.run_margin(run.data(), steps.data(), columns));
-  kernel.run_arow(run.data(), steps.data(), columns, columns, 0.3F, 0.7F);
-  keep(run);
-  std::vector<float> in(columns);
-  std::vector<float> out(columns);
-  for (float& margin : in) margin = random.between(-100.0F, 100.0F);
-  kernel.sigmoid(in.data(), columns, out.data());
-  keep(out);
-  for (float& margin : in) margin = -std::abs(margin);
-  kernel.exponential(in.data(), columns, out.data());
-  keep(out);
-  return made;
-}
-
-TEST("kernels: every variant gives the same bits, at every width") {
-  for (const Kernels* kernel : variants()) {
-    for (std::size_t columns = 0; columns <= kMostColumns; ++columns)
-      CHECK(same_bits(everything(*kernel, columns), everything(*variants().front(), columns)));
-  }
-}
-
-// --- the two properties that make OPLT proper to the last bit -------------------------------------------------------
-
-TEST("kernels: a column's result depends neither on its place nor on its neighbours, to the last bit") {
-  Random random(3);
-  for (const Kernels* kernel : variants()) {
-    for (std::size_t columns = 1; columns <= kMostColumns; ++columns) {
-      const std::size_t n = 1 + columns % 9;
-      const Table all = Table::random(random, n, columns);
-      const std::vector<float> x = random_floats(random, n);
-      const std::vector<float> steps = random_steps(random, columns);
-      // Fewer columns, in other positions.
-      std::vector<std::size_t> chosen;
-      for (std::size_t c = 0; c < columns; ++c) {
-        if (random.chance(0.3)) chosen.push_back(c);
-      }
-      random.shuffle(chosen);
-      Table some = all.select(chosen);
-      std::vector<float> some_steps;
-      for (const std::size_t c : chosen) some_steps.push_back(steps[c]);
-
+  for (std::size_t columns = 0; columns <= kMostColumns; ++columns) {
+    const std::size_t n = columns % 12;
+    const std::vector<float> x = random_floats(random, n);
+    const std::vector<float> steps = random_steps(random, columns);
+    const std::vector<float> before = random_floats(random, n * columns);
+    std::vector<std::uint32_t> numbers;
+    for (std::size_t j = n; j-- > 0;) numbers.push_back(static_cast<std::uint32_t>(j));
+    for (const Kernels* kernel : variants()) {
+      std::vector<float> table = before;
+      std::vector<float> same = before;
+      std::vector<float*> rows;
+      for (const std::uint32_t number : numbers) rows.push_back(same.data() + number * columns);
+      kernel->table_add_scaled(table.data(), columns, numbers.data(), x.data(), n, columns, steps.data());
+      kernel->add_scaled(rows.data(), x.data(), n, columns, steps.data());
+      CHECK(same_bits(table, same));
+      std::vector<float> found(columns);
       std::vector<float> margins(columns);
-      std::vector<float> some_margins(chosen.size());
-      kernel->margins(all.rows(), x.data(), n, columns, margins.data());
-      kernel->margins(some.rows(), x.data(), n, chosen.size(), some_margins.data());
-      for (std::size_t i = 0; i < chosen.size(); ++i) CHECK(same_bits(some_margins[i], margins[chosen[i]]));
-      for (const Update update : kUpdates) {
-        Table wide(all);
-        Table narrow(some);
-        apply(*kernel, update, wide, x, steps);
-        apply(*kernel, update, narrow, x, some_steps);
-        std::size_t different = 0;
-        for (std::size_t j = 0; j < n; ++j) {
-          for (std::size_t i = 0; i < chosen.size(); ++i) {
-            different += same_bits(narrow.weight(j, i), wide.weight(j, chosen[i])) ? 0 : 1;
-            different += same_bits(narrow.state(j, i), wide.state(j, chosen[i])) ? 0 : 1;
-          }
-        }
-        CHECK_EQ(different, 0U);
-      }
-    }
-  }
-}
-
-TEST("kernels: negated weights give negated margins, and learn the negated weights, to the last bit") {
-  Random random(4);
-  for (const Kernels* kernel : variants()) {
-    for (std::size_t columns = 1; columns <= kMostColumns; ++columns) {
-      const std::size_t n = 1 + columns % 9;
-      const Table table = Table::random(random, n, columns);
-      const Table opposite = table.negated();
-      const std::vector<float> x = random_floats(random, n);
-      const std::vector<float> steps = random_steps(random, columns);
-      std::vector<float> margins(columns);
-      std::vector<float> opposite_margins(columns);
-      kernel->margins(table.rows(), x.data(), n, columns, margins.data());
-      kernel->margins(opposite.rows(), x.data(), n, columns, opposite_margins.data());
-      CHECK(same_bits(opposite_margins, negated(margins)));
-      for (const Update update : kUpdates) {
-        Table learnt(table);
-        Table opposite_learnt(opposite);
-        apply(*kernel, update, learnt, x, steps);
-        apply(*kernel, update, opposite_learnt, x, negated(steps));
-        std::size_t different = 0;
-        for (std::size_t j = 0; j < n; ++j) {
-          for (std::size_t c = 0; c < columns; ++c) {
-            different += opposite_learnt.weight(j, c) == -learnt.weight(j, c) ? 0 : 1;
-            different += same_bits(opposite_learnt.state(j, c), learnt.state(j, c)) ? 0 : 1;
-          }
-        }
-        CHECK_EQ(different, 0U);
-      }
-    }
-  }
-}
-
-TEST("kernels: a column whose step is 0 stays as it is") {
-  Random random(5);
-  for (const Kernels* kernel : variants()) {
-    for (std::size_t columns = 1; columns <= 40; ++columns) {
-      const Table before = Table::random(random, 5, columns);
-      const std::vector<float> x = random_floats(random, 5);
-      const std::vector<float> steps = random_steps(random, columns);
-      for (const Update update : kUpdates) {
-        Table old(before);
-        Table table(before);
-        apply(*kernel, update, table, x, steps);
-        for (std::size_t j = 0; j < 5; ++j) {
-          for (std::size_t c = 0; c < columns; ++c) {
-            if (steps[c] != 0.0F) continue;
-            CHECK(same_bits(table.weight(j, c), old.weight(j, c)));
-            CHECK(same_bits(table.state(j, c), old.state(j, c)));
-          }
-        }
-      }
+      kernel->table_margins(table.data(), columns, numbers.data(), x.data(), n, columns, found.data());
+      kernel->margins(rows.data(), x.data(), n, columns, margins.data());
+      CHECK(same_bits(found, margins));
     }
   }
 }
 
 // --- functions ------------------------------------------------------------------------------------------------------
+
+// The results of a kernel's functions of runs and of single numbers.
+std::vector<float> functions(const Kernels& kernel, std::size_t n) {
+  Random random(n);
+  const std::vector<float> x = random_floats(random, n);
+  std::vector<float> made = random_floats(random, 2 * n, 0.001F);  // a run
+  made.resize(4 * n + 3);
+  kernel.run_margin_and_variance(made.data(), x.data(), n, n, &made[4 * n], &made[4 * n + 1]);
+  made[4 * n + 2] = kernel.run_margin(made.data(), x.data(), n);
+  kernel.run_arow(made.data(), x.data(), n, n, 0.3F, 0.7F);
+  std::vector<float> in = random_floats(random, n, -100.0F, 100.0F);
+  kernel.sigmoid(in.data(), n, &made[2 * n]);
+  for (float& margin : in) margin = -std::abs(margin);
+  kernel.exponential(in.data(), n, &made[3 * n]);
+  return made;
+}
+
+TEST("kernels: every variant gives the same bits, at every length") {
+  for (const Kernels* kernel : variants()) {
+    for (std::size_t n = 0; n <= kMostColumns; ++n)
+      CHECK(same_bits(functions(*kernel, n), functions(*variants().front(), n)));
+  }
+}
 
 TEST("kernels: AdaGrad's step is exact to a few units in the last place over the whole range of sums") {
   for (const Kernels* kernel : variants()) {
