@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <memory>
@@ -29,11 +30,12 @@ constexpr std::uint64_t kTasksPerThread = 4;
 struct Task {
   NodeId node = 0;
   std::vector<std::uint32_t> children;
-  std::uint64_t cost = 0;
+  std::uint64_t child_cost = 0;
   std::size_t tile = kTile;    // children trained at once
   std::size_t first_tile = 0;  // index among the node's tiles
 
   std::size_t tiles() const { return (children.size() + tile - 1) / tile; }
+  std::uint64_t cost() const { return child_cost * children.size(); }
 };
 
 // The weights kept for some children of a node, by row of the node's table.
@@ -129,7 +131,7 @@ std::vector<Tile> learn(const TrainingOptions& options, const TrainingSet& data,
     solver.solve(solving, problem, examples, some, data.example_costs, task.node, progress);
     tiles.push_back(keep_weights(options, problem, solver, some));
     if (solving.held_out > 0.0F) bench.margin_counts.add(solver.margin_counts());
-    progress.advance(task.cost * some.size() / children.size());
+    progress.advance(task.child_cost * some.size());
   }
   return tiles;
 }
@@ -182,19 +184,19 @@ CompactedBlock assemble(Link link, std::uint32_t children, std::vector<Tile> til
 std::vector<Task> cut_into_tasks(std::span<const Task> nodes, unsigned threads) {
   const std::uint64_t shares = threads > 1 ? kTasksPerThread * threads : 0;
   std::uint64_t total = 0;
-  for (const Task& node : nodes) total += node.cost;
+  for (const Task& node : nodes) total += node.cost();
   std::vector<Task> tasks;
   for (const Task& node : nodes) {
-    const std::size_t wanted = std::min<std::uint64_t>(node.tiles(), 1 + shares * node.cost / (total + 1));
+    const std::size_t wanted = std::min<std::uint64_t>(node.tiles(), 1 + shares * node.cost() / (total + 1));
     const std::size_t width = (node.tiles() + wanted - 1) / wanted * node.tile;
     for (std::size_t first = 0; first < node.children.size(); first += width) {
       const std::size_t n = std::min(width, node.children.size() - first);
       const auto begin = node.children.begin() + static_cast<std::ptrdiff_t>(first);
       const std::vector<std::uint32_t> some(begin, begin + static_cast<std::ptrdiff_t>(n));
-      tasks.push_back({node.node, some, node.cost * n / node.children.size(), node.tile, 0});
+      tasks.push_back({node.node, some, node.child_cost, node.tile, 0});
     }
   }
-  std::stable_sort(tasks.begin(), tasks.end(), [](const Task& a, const Task& b) { return a.cost > b.cost; });
+  std::ranges::stable_sort(tasks, std::ranges::greater(), &Task::cost);
   return tasks;
 }
 
@@ -233,7 +235,7 @@ class Assembly {
 
   std::uint64_t work() const {
     return std::accumulate(tasks_.begin(), tasks_.end(), std::uint64_t{0},
-                           [](std::uint64_t sum, const Task& task) { return sum + task.cost; });
+                           [](std::uint64_t sum, const Task& task) { return sum + task.cost(); });
   }
 
   std::vector<CompactedBlock> run(Progress& progress, Room* room) {
@@ -268,8 +270,7 @@ class Assembly {
         tiles_[v].push_back(constant_tile(options_, balance, c));
       }
     }
-    for (const std::uint32_t i : examples.examples) node.cost += data_.example(i).x.size;
-    node.cost *= node.children.size();
+    for (const std::uint32_t i : examples.examples) node.child_cost += data_.example(i).x.size;
     if (examples.size() >= kManyExamples && width_[v] <= kFewChildren) node.tile = kNarrowTile;
     if (competing()) node.tile = node.children.size();
     return node;
