@@ -264,8 +264,9 @@ std::uint16_t to_half(float value) {
 std::uint32_t stored_bits(float number, WeightType type, float factor) {
   if (type == WeightType::float32) return std::bit_cast<std::uint32_t>(number);
   if (type == WeightType::float16) return to_half(number);
+  if (number == 0.0F || !std::isfinite(number)) return 0;  // 0 times an infinite factor would be NaN
   const float rounded = std::nearbyint(std::clamp(number * factor, -kMostInt8, kMostInt8));
-  return std::isfinite(number) ? static_cast<std::uint8_t>(static_cast<std::int8_t>(rounded)) : 0U;
+  return static_cast<std::uint8_t>(static_cast<std::int8_t>(rounded));
 }
 
 }  // namespace labelgrove
