@@ -23,9 +23,6 @@ class RegressorBlock {
   // AROW, which has a different loss.
   RegressorBlock(const LearnerOptions& options, std::uint32_t columns, std::uint32_t features, std::uint64_t key);
 
-  std::uint32_t columns() const { return columns_; }
-  std::uint32_t rows() const { return rows_; }
-
   // One step of every column towards its target, in half the squared loss. The example counts `weight` times. On
   // return, margins[c] is w . x after the step.
   void learn(const Features& x, std::span<const float> targets, float weight, Workspace& work, float* margins);
