@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <numeric>
 
 #include "harness.hpp"
 #include "labelgrove/batch_trainer.hpp"
@@ -171,68 +170,6 @@ TEST("batch plt: removes labels from all trees or from none") {
   std::vector<Scored> found;
   searcher.top_k(stream.x[0].view(), 100, found);
   CHECK_EQ(found.size(), std::size_t{kLabels - 2});
-}
-
-TEST("grove search: examples searched together get the same results as alone") {
-  Random random(9);
-  const Stream stream = random_stream(random, 60, kLabels);
-  const MemoryArchive archive = grown(random, training_set(stream), 3, 1);
-  const CompactPlt model(true, archive);
-  const std::vector<TreeView> views = views_of(model);
-  GroveScope scope(views);
-  scope.set_thresholds(std::vector<float>{0.2F});
-  GroveSearcher alone(views, scope);
-  GroveSearcher together(views, scope);
-  std::vector<Features> examples;
-  for (const Example& x : stream.x) examples.push_back(x.view());
-  for (const Query& query :
-       {Query{Query::Kind::top_k, 4}, Query{Query::Kind::above_threshold}, Query{Query::Kind::beam, 4, 2}}) {
-    for (std::size_t n : {examples.size(), std::size_t{7}}) {  // fewer than before: leftovers must not matter
-      const auto searches = together.find_together([&](std::size_t) { return query; }, std::span(examples).first(n));
-      REQUIRE(searches.size() == n);
-      for (std::size_t i = 0; i < n; ++i) {
-        std::vector<Scored> found;
-        alone.find(query, examples[i], found);
-        REQUIRE(searches[i].found().size() == found.size());
-        for (std::size_t j = 0; j < found.size(); ++j) {
-          CHECK_EQ(searches[i].found()[j].label, found[j].label);
-          CHECK_NEAR(searches[i].found()[j].probability, found[j].probability, 0.0);
-        }
-        CHECK_EQ(searches[i].stats().blocks, alone.stats().blocks);
-        CHECK_EQ(searches[i].stats().bytes, alone.stats().bytes);
-      }
-    }
-  }
-}
-
-TEST("grove search: finds the means over all trees, for any number of results") {
-  Random random(8);
-  const Stream stream = random_stream(random, 100, kLabels);
-  const MemoryArchive archive = grown(random, training_set(stream), 3, 1);
-  const CompactPlt model(true, archive);
-  const std::vector<TreeView> views = views_of(model);
-  const GroveScope scope(views);
-  GroveSearcher searcher(views, scope);
-  for (const Example& x : stream.x) {
-    std::vector<float> sums(kLabels);
-    for (const CompactTree& one : model.trees()) {
-      const Scope all(one.tree());
-      Searcher single({one.tree(), one.blocks()}, all);
-      std::vector<Scored> found;
-      single.top_k(x.view(), kLabels, found);
-      for (const Scored& s : found) sums[s.label] += s.probability;
-    }
-    std::vector<LabelId> order(kLabels);
-    std::iota(order.begin(), order.end(), 0U);
-    std::ranges::stable_sort(order, [&](LabelId a, LabelId b) { return sums[a] / 3.0F > sums[b] / 3.0F; });
-    std::vector<Scored> found;
-    searcher.top_k(x.view(), 4, found);
-    REQUIRE(found.size() == 4);
-    for (std::size_t i = 0; i < 4; ++i) {
-      CHECK_EQ(found[i].label, order[i]);
-      CHECK_NEAR(found[i].probability, sums[order[i]] / 3.0F, 0.0);
-    }
-  }
 }
 
 // --- hostile arrays --------------------------------------------------------------------------------------------------

@@ -98,6 +98,31 @@ TEST("grove search: finds the labels with the highest means, in order") {
   });
 }
 
+TEST("grove search: examples searched together get the same results, at the same cost, as alone") {
+  on_many_groves([](const Grove& grove, GroveScope& scope, const std::vector<LabelId>&, const Features& x,
+                    Random& random) {
+    scope.set_thresholds(std::vector<float>{random.between(0.0F, 0.3F)});
+    const Example others[] = {random_example(random, kFeatures, 0.7), random_example(random, kFeatures, 0.3)};
+    const Features examples[] = {x, others[0].view(), others[1].view()};
+    GroveSearcher alone(grove.views, scope);
+    GroveSearcher together(grove.views, scope);
+    for (const Query& query :
+         {Query{Query::Kind::top_k, 4}, Query{Query::Kind::above_threshold}, Query{Query::Kind::beam, 4, 2}}) {
+      for (const std::size_t n : {3U, 2U}) {  // fewer than before: leftovers must not matter
+        const auto searches = together.find_together([&](std::size_t) { return query; }, std::span(examples).first(n));
+        REQUIRE(searches.size() == n);
+        for (std::size_t i = 0; i < n; ++i) {
+          std::vector<Scored> found;
+          alone.find(query, examples[i], found);
+          check_same(searches[i].found(), found);
+          CHECK_EQ(searches[i].stats().blocks, alone.stats().blocks);
+          CHECK_EQ(searches[i].stats().bytes, alone.stats().bytes);
+        }
+      }
+    }
+  });
+}
+
 TEST("grove search: finds the labels whose means reach their thresholds") {
   on_many_groves(
       [](const Grove& grove, GroveScope& scope, const std::vector<LabelId>& wanted, const Features& x, Random& random) {
