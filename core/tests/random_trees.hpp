@@ -145,14 +145,6 @@ inline std::size_t reaching_by_place(const std::vector<Scored>& every, const std
   return n;
 }
 
-inline void check_same(std::span<const Scored> found, std::span<const Scored> expected) {
-  REQUIRE(found.size() == expected.size());
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    CHECK_EQ(found[i].label, expected[i].label);
-    CHECK(same_bits(found[i].probability, expected[i].probability));
-  }
-}
-
 // Checks that a search for the k best labels finds those that are as probable as some places ask for, at no more cost
 // than all; `every` are all labels, best first.
 template <typename OneSearcher>

@@ -7,8 +7,10 @@
 #include <span>
 #include <vector>
 
+#include "harness.hpp"
 #include "labelgrove/base.hpp"
 #include "labelgrove/hash.hpp"
+#include "labelgrove/scored.hpp"
 
 namespace labelgrove::testing {
 
@@ -84,6 +86,14 @@ inline bool same_bits(float a, float b) { return std::bit_cast<std::uint32_t>(a)
 
 inline bool same_bits(std::span<const float> a, std::span<const float> b) {
   return std::ranges::equal(a, b, [](float x, float y) { return same_bits(x, y); });
+}
+
+inline void check_same(std::span<const Scored> found, std::span<const Scored> expected) {
+  REQUIRE(found.size() == expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    CHECK_EQ(found[i].label, expected[i].label);
+    CHECK(same_bits(found[i].probability, expected[i].probability));
+  }
 }
 
 }  // namespace labelgrove::testing

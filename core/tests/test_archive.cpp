@@ -23,13 +23,7 @@ std::vector<Scored> best(const OnlinePlt& model, const Features& x) {
 
 void check_same_answers(const OnlinePlt& a, const OnlinePlt& b, const Stream& stream) {
   for (std::size_t i = 0; i < stream.size(); i += 7) {
-    const std::vector<Scored> one = best(a, stream.x[i].view());
-    const std::vector<Scored> other = best(b, stream.x[i].view());
-    REQUIRE(one.size() == other.size());
-    for (std::size_t j = 0; j < one.size(); ++j) {
-      CHECK_EQ(one[j].label, other[j].label);
-      CHECK(same_bits(one[j].probability, other[j].probability));
-    }
+    check_same(best(a, stream.x[i].view()), best(b, stream.x[i].view()));
   }
 }
 

@@ -154,12 +154,7 @@ TEST("LOMtree search: ranks all classes") {
     }
     CHECK_NEAR(sum, 1.0, 1e-5);
     for (const std::size_t k : {1U, 2U, 5U}) {
-      const auto best = found_by(tree, all, stream.x[i], k);
-      REQUIRE(best.size() == k);
-      for (std::size_t j = 0; j < k; ++j) {
-        CHECK_EQ(best[j].label, ranked[j].label);
-        CHECK(same_bits(best[j].probability, ranked[j].probability));
-      }
+      check_same(found_by(tree, all, stream.x[i], k), std::span(ranked).first(k));
     }
     LabelScope above(tree.known());
     above.set_thresholds(std::vector<float>{0.01F});
@@ -188,8 +183,7 @@ TEST("LOMtree search: more results go on where fewer end, down to probabilities 
     REQUIRE(ranked.size() == known);
     none = std::min(none, ranked.back().probability);
     for (std::size_t k = 1; k < known; ++k) {
-      const auto best = found_by(tree, all, stream.x[i], k, 1);
-      for (std::size_t j = 0; j < k; ++j) CHECK_EQ(best[j].label, ranked[j].label);
+      check_same(found_by(tree, all, stream.x[i], k, 1), std::span(ranked).first(k));
     }
   }
   CHECK_EQ(none, 0.0F);
@@ -227,10 +221,8 @@ TEST("LOMtree: resumes unchanged after loading") {
     CHECK(!reader.can_learn());
     CHECK(saved(reader, true) == small);
     for (std::size_t i = 0; i < 700; i += 31) {
-      const auto one = found_by(tree, LabelScope(tree.known()), stream.x[i], 4);
-      const auto other = found_by(reader, LabelScope(reader.known()), stream.x[i], 4);
-      REQUIRE(one.size() == other.size());
-      for (std::size_t j = 0; j < one.size(); ++j) CHECK_EQ(one[j].label, other[j].label);
+      check_same(found_by(reader, LabelScope(reader.known()), stream.x[i], 4),
+                 found_by(tree, LabelScope(tree.known()), stream.x[i], 4));
     }
   }
 }

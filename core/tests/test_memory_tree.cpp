@@ -80,13 +80,7 @@ TEST("memory tree: resumes unchanged after loading") {
     const MemoryTree lean(options(most), saved(whole, true), true);
     CHECK(!lean.can_learn());
     for (std::size_t i = 0; i < 20; ++i) {
-      const auto one = found_by(whole, stream.x[i], 5);
-      const auto other = found_by(lean, stream.x[i], 5);
-      REQUIRE(one.size() == other.size());
-      for (std::size_t j = 0; j < one.size(); ++j) {
-        CHECK_EQ(one[j].label, other[j].label);
-        CHECK_EQ(one[j].probability, other[j].probability);
-      }
+      check_same(found_by(lean, stream.x[i], 5), found_by(whole, stream.x[i], 5));
     }
     learn(whole, stream, 200, 300);
     learn(again, stream, 200, 300);

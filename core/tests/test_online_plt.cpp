@@ -11,16 +11,6 @@
 namespace labelgrove::testing {
 namespace {
 
-LabelTree copy_of(const LabelTree& tree) {
-  std::vector<NodeId> parents;
-  std::vector<LabelId> labels;
-  for (NodeId v = 0; v < tree.size(); ++v) {
-    parents.push_back(tree[v].parent);
-    labels.push_back(tree[v].label);
-  }
-  return {parents, labels, std::vector<std::uint8_t>(parents.size()), tree.label_count()};
-}
-
 // The weights of v's children, without theta: by feature, then by child.
 std::vector<float> classifiers(const OnlinePlt& model, NodeId v) {
   const RowBlock& block = *model.block(v);
@@ -55,7 +45,7 @@ TEST("online plt: equals the incremental tree that had its final shape from the 
         OnlinePlt grown(options);
         learn(grown, stream);
         options.policy = Policy::fixed;
-        OnlinePlt given(options, copy_of(grown.tree()));
+        OnlinePlt given(options, grown.tree());
         learn(given, stream);
         check_same_classifiers(grown, given);
         CHECK_EQ(grown.examples_seen(), stream.size());
@@ -71,10 +61,10 @@ TEST("online plt: may grow from a given tree") {
     // The root has a leaf and an inner node with two leaves: such nodes never grow, but may be given.
     const LabelTree start({{kNone, 0, 1, 1, 3, 3}}, {{kNone, kNone, 0, kNone, 1, 2}}, std::vector<std::uint8_t>(6), 3);
     OnlinePltOptions options = small_options(policy, LearnerKind::arow, 1, 8);
-    OnlinePlt grown(options, copy_of(start));
+    OnlinePlt grown(options, start);
     learn(grown, stream);
     options.policy = Policy::fixed;
-    OnlinePlt given(options, copy_of(grown.tree()));
+    OnlinePlt given(options, grown.tree());
     learn(given, stream);
     check_same_classifiers(grown, given);
   }
@@ -359,7 +349,7 @@ TEST("online plt: with weights, too, it is proper, the same for any number of th
     learn(other, stream, 150, stream.size());
     CHECK(saved(other) == saved(grown));
     options.policy = Policy::fixed;
-    OnlinePlt given(options, copy_of(grown.tree()));
+    OnlinePlt given(options, grown.tree());
     const Stream left = without_weightless(stream);
     learn(given, left);
     check_same_classifiers(grown, given);
@@ -468,7 +458,7 @@ TEST("online grove: removing an unknown label is refused, and removes none") {
 TEST("online plt: a fixed tree takes no new label") {
   const LabelTree tree({{kNone, 0, 1, 1}}, {{kNone, kNone, 0, 1}}, std::vector<std::uint8_t>(4), 2);
   for (const unsigned threads : {1U, 4U}) {
-    OnlinePlt model(small_options(Policy::fixed, LearnerKind::arow), copy_of(tree));
+    OnlinePlt model(small_options(Policy::fixed, LearnerKind::arow), tree);
     Stream stream;
     stream.x.push_back({{1}, {1.0F}});
     stream.labels.push_back({2});
