@@ -87,22 +87,16 @@ void write_blocks(std::span<const LabelTree* const> trees, std::uint64_t example
 }
 
 void write_blocks(std::span<const CompactedBlock> blocks, ArrayWriter& out) {
-  const std::size_t n = blocks.size();
-  auto links = out.bytes("block.link", n);
-  auto link_scales = out.f32("block.scale", n);
-  auto features = out.u32("block.features", n);
-  auto pairs = out.u32("block.pairs", n);
-  auto multipliers = out.u32("block.multiplier", n);
-  auto row_bytes = out.u32("block.bytes", n);
-  for (std::size_t i = 0; i < n; ++i) {
-    links[i] = static_cast<std::uint8_t>(blocks[i].link);
-    link_scales[i] = blocks[i].link_scale;
-    features[i] = blocks[i].features;
-    pairs[i] = static_cast<std::uint32_t>(blocks[i].index.size());
-    multipliers[i] = blocks[i].multiplier;
-    row_bytes[i] = static_cast<std::uint32_t>(blocks[i].rows.size());
-  }
   using Block = CompactedBlock;
+  const std::size_t n = blocks.size();
+  const auto size = [](const auto& array) { return static_cast<std::uint32_t>(array.size()); };
+  const auto number = [](Link link) { return static_cast<std::uint8_t>(link); };
+  std::ranges::transform(blocks, out.bytes("block.link", n).begin(), number, &Block::link);
+  std::ranges::transform(blocks, out.f32("block.scale", n).begin(), &Block::link_scale);
+  std::ranges::transform(blocks, out.u32("block.features", n).begin(), &Block::features);
+  std::ranges::transform(blocks, out.u32("block.pairs", n).begin(), size, &Block::index);
+  std::ranges::transform(blocks, out.u32("block.multiplier", n).begin(), &Block::multiplier);
+  std::ranges::transform(blocks, out.u32("block.bytes", n).begin(), size, &Block::rows);
   auto next = out.u32("index.pair", 2 * total(blocks, &Block::index)).begin();
   for (const CompactedBlock& block : blocks) {
     for (const CompactRows::Pair& pair : block.index) {

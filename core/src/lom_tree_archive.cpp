@@ -45,8 +45,7 @@ void LomTree::save_nodes(ArrayWriter& out, bool for_prediction) const {
           by_class<std::uint64_t>([](const auto&, const auto& count) { return count.reached; }));
   // Not while all examples have weight 1.
   if (std::ranges::any_of(nodes_, [](const Node& node) { return node.classes.weighted(); })) {
-    auto totals = out.f64("node.weight", n);
-    for (NodeId v = 0; v < n; ++v) totals[v] = nodes_[v].weight();
+    std::ranges::transform(nodes_, out.f64("node.weight", n).begin(), &Node::weight);
     out.f64("class.weight", entries,
             by_class<double>([](const auto& classes, const auto& count) { return classes.weight(count); }));
   }
@@ -55,14 +54,9 @@ void LomTree::save_nodes(ArrayWriter& out, bool for_prediction) const {
 
 void LomTree::save_statistics(ArrayWriter& out, std::size_t entries) const {
   const std::size_t n = nodes_.size();
-  auto swaps = out.u32("node.swaps", n);
-  auto smallest = out.u64("node.smallest", n);
-  auto scores = out.f64("node.score", n);
-  for (NodeId v = 0; v < n; ++v) {
-    swaps[v] = nodes_[v].swaps;
-    smallest[v] = nodes_[v].smallest;
-    scores[v] = nodes_[v].score;
-  }
+  std::ranges::transform(nodes_, out.u32("node.swaps", n).begin(), &Node::swaps);
+  std::ranges::transform(nodes_, out.u64("node.smallest", n).begin(), &Node::smallest);
+  std::ranges::transform(nodes_, out.f64("node.score", n).begin(), &Node::score);
   out.u64("class.trained", entries,
           by_class<std::uint64_t>([](const auto&, const auto& count) { return count.trained; }));
   out.u64("class.right", entries, by_class<std::uint64_t>([](const auto&, const auto& count) { return count.right; }));

@@ -96,15 +96,11 @@ OnlinePlt::OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, 
 }
 
 void OnlinePlt::save_thresholds(ArrayWriter& out) const {
+  using Counts = OnlineThresholds::Counts;
   const auto counts = thresholds_->counts();
-  auto hits = out.u64("ofo.hits", counts.size());
-  auto positives = out.u64("ofo.positives", counts.size());
-  auto predicted = out.u64("ofo.predicted", counts.size());
-  for (std::size_t label = 0; label < counts.size(); ++label) {
-    hits[label] = counts[label].hits;
-    positives[label] = counts[label].positives;
-    predicted[label] = counts[label].predicted;
-  }
+  std::ranges::transform(counts, out.u64("ofo.hits", counts.size()).begin(), &Counts::hits);
+  std::ranges::transform(counts, out.u64("ofo.positives", counts.size()).begin(), &Counts::positives);
+  std::ranges::transform(counts, out.u64("ofo.predicted", counts.size()).begin(), &Counts::predicted);
   if (thresholds_->examples() != examples_seen_) out.u64("ofo.examples", 1)[0] = thresholds_->examples();
 }
 

@@ -229,17 +229,12 @@ Route explain_route(const Tree& tree, const Features& x) {
 // Saves the children and slopes of all nodes, and unless `for_prediction` the curvatures that go with the slopes.
 template <typename Node>
 void save_routes(ArrayWriter& out, std::span<const Node> nodes, bool for_prediction) {
-  auto left = out.u32("node.left", nodes.size());
-  auto right = out.u32("node.right", nodes.size());
-  auto slopes = out.f64("node.slope", nodes.size());
-  for (NodeId v = 0; v < nodes.size(); ++v) {
-    left[v] = nodes[v].left;
-    right[v] = nodes[v].right;
-    slopes[v] = nodes[v].side.slope();
-  }
+  const std::size_t n = nodes.size();
+  std::ranges::transform(nodes, out.u32("node.left", n).begin(), &Node::left);
+  std::ranges::transform(nodes, out.u32("node.right", n).begin(), &Node::right);
+  std::ranges::transform(nodes, out.f64("node.slope", n).begin(), &Side::slope, &Node::side);
   if (for_prediction) return;
-  std::ranges::transform(nodes, out.f64("node.curvature", nodes.size()).begin(),
-                         [](const Node& node) { return node.side.curvature(); });
+  std::ranges::transform(nodes, out.f64("node.curvature", n).begin(), &Side::curvature, &Node::side);
 }
 
 // The nodes at and below the first one, parents first.
