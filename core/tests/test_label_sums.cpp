@@ -43,14 +43,14 @@ TEST("label sums: beyond twice the budget the largest parts are kept, with lower
   const Example wide{{0, 1, 2, 3}, {0.5F, -0.5F, 0.5F, 0.5F}};
   const Example fifth{{7}, {1.0F}};
   sums.add(wide.view(), label, 1.0F);
-  MemoryArchive four;
-  sums.save(four);
-  const auto ids_in = [](const ArrayReader& saved) { return saved.u32("sum.feature"); };
-  CHECK_EQ(ids_in(four).size(), 4U);
+  const auto ids = [&] {
+    const MemoryArchive archive = saved(sums);
+    const auto found = archive.array<FeatureId>("sum.feature");
+    return std::vector<FeatureId>(found.begin(), found.end());
+  };
+  CHECK_EQ(ids().size(), 4U);
   sums.add(fifth.view(), label, 1.0F);
-  MemoryArchive archive = saved(sums);
-  const auto ids = ids_in(archive);
-  CHECK(std::vector<FeatureId>(ids.begin(), ids.end()) == std::vector<FeatureId>({0, 7}));
+  CHECK(ids() == std::vector<FeatureId>({0, 7}));
 }
 
 TEST("label sums: within a budget of bytes, the widest sums are cut, and narrow ones stay as they are") {
@@ -97,14 +97,9 @@ TEST("label sums: resumes unchanged after loading") {
   LabelSums sums(4);
   const std::vector<LabelId> label{2};
   sums.add(kOne.view(), label, 1.5F);
-  MemoryArchive archive = saved(sums);
-  LabelSums again(archive);
+  LabelSums again(saved(sums));
   for (LabelSums* one : {&sums, &again}) one->add(kOther.view(), label, 1.0F);
-  MemoryArchive left;
-  MemoryArchive right;
-  sums.save(left);
-  again.save(right);
-  CHECK(left == right);
+  CHECK(saved(sums) == saved(again));
   CHECK_EQ(sums.cosine(kOne.view(), 2), again.cosine(kOne.view(), 2));
 }
 

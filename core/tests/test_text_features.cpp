@@ -28,6 +28,12 @@ std::vector<Unit> units_of(std::string_view text) {
   return found;
 }
 
+void check_same(const SparseRows& found, const SparseRows& expected) {
+  CHECK(found.indptr == expected.indptr);
+  CHECK(found.ids == expected.ids);
+  CHECK(found.values == expected.values);
+}
+
 std::string repeated(std::string_view text, std::size_t times) {
   std::string all;
   for (std::size_t i = 0; i < times; ++i) all += text;
@@ -136,12 +142,9 @@ TEST("text: document frequencies do not depend on threads or calls") {
   TextFeatures often(options);
   SparseRows found;
   for (const std::string_view text : texts) {
-    const SparseRows row = often.learn(often.count({&text, 1}, 2).view(), 2);
-    found.append(row);
+    found.append(often.learn(often.count({&text, 1}, 2).view(), 2));
   }
-  CHECK(found.indptr == expected.indptr);
-  CHECK(found.ids == expected.ids);
-  CHECK(found.values == expected.values);
+  check_same(found, expected);
   const TextFeatures again(options, saved(once));
   CHECK_EQ(again.documents(), 4U);
   CHECK(again.transform(texts, 1).values == often.transform(texts, 2).values);
@@ -157,10 +160,7 @@ TEST("text: the rows of all texts are those of counting, adding and weighting th
   const SparseRows expected = steps.weighted({&view, 1}, false, 1);
   for (const unsigned threads : {1U, 3U}) {
     TextFeatures features(options);
-    const SparseRows found = features.fit_transform(texts, threads);
-    CHECK(found.indptr == expected.indptr);
-    CHECK(found.ids == expected.ids);
-    CHECK(found.values == expected.values);
+    check_same(features.fit_transform(texts, threads), expected);
     CHECK(features.transform(texts, 1).values == steps.transform(texts, 1).values);
   }
 }
@@ -173,10 +173,7 @@ TEST("text: many texts are counted as they are one by one") {
   SparseRows expected;
   for (const std::string_view& text : views) expected.append(features.count({&text, 1}, 1));
   for (const unsigned threads : {1U, 3U}) {
-    const SparseRows found = features.count(views, threads);
-    CHECK(found.indptr == expected.indptr);
-    CHECK(found.ids == expected.ids);
-    CHECK(found.values == expected.values);
+    check_same(features.count(views, threads), expected);
   }
 }
 
@@ -184,30 +181,25 @@ TEST("text: options outside their domains are refused") {
   const auto refused = [](auto&& change) {
     TextOptions options;
     change(options);
-    try {
-      const TextFeatures features(options);
-    } catch (const std::invalid_argument&) {
-      return true;
-    }
-    return false;
+    CHECK_THROWS(std::invalid_argument, TextFeatures(options));
   };
-  CHECK(!refused([](TextOptions& o) {
-    o.longest_run = 8;
-    o.shortest_piece = o.longest_piece = 16;
-    o.columns = 2;
-  }));
-  CHECK(refused([](TextOptions& o) { o.longest_run = 0; }));
-  CHECK(refused([](TextOptions& o) { o.shortest_run = 0; }));
-  CHECK(refused([](TextOptions& o) { o.shortest_run = 2; }));
-  CHECK(refused([](TextOptions& o) { o.longest_run = 9; }));
-  CHECK(refused([](TextOptions& o) { o.longest_piece = 3; }));
-  CHECK(refused([](TextOptions& o) { o.shortest_piece = 4, o.longest_piece = 3; }));
-  CHECK(refused([](TextOptions& o) { o.shortest_piece = o.longest_piece = 17; }));
-  CHECK(refused([](TextOptions& o) { o.columns = 1; }));
-  CHECK(refused([](TextOptions& o) { o.columns = kNone / 2; }));
-  CHECK(refused([](TextOptions& o) { o.piece_weight = 0.0F; }));
-  CHECK(refused([](TextOptions& o) { o.piece_weight = 1e6F; }));
-  CHECK(refused([](TextOptions& o) { o.most_features = 0; }));
+  TextOptions most;
+  most.longest_run = 8;
+  most.shortest_piece = most.longest_piece = 16;
+  most.columns = 2;
+  CHECK_EQ(TextFeatures(most).documents(), 0U);
+  refused([](TextOptions& o) { o.longest_run = 0; });
+  refused([](TextOptions& o) { o.shortest_run = 0; });
+  refused([](TextOptions& o) { o.shortest_run = 2; });
+  refused([](TextOptions& o) { o.longest_run = 9; });
+  refused([](TextOptions& o) { o.longest_piece = 3; });
+  refused([](TextOptions& o) { o.shortest_piece = 4, o.longest_piece = 3; });
+  refused([](TextOptions& o) { o.shortest_piece = o.longest_piece = 17; });
+  refused([](TextOptions& o) { o.columns = 1; });
+  refused([](TextOptions& o) { o.columns = kNone / 2; });
+  refused([](TextOptions& o) { o.piece_weight = 0.0F; });
+  refused([](TextOptions& o) { o.piece_weight = 1e6F; });
+  refused([](TextOptions& o) { o.most_features = 0; });
 }
 
 TEST("text: words of too few documents have no weight, even if rarity does not count") {
