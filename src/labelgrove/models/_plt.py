@@ -68,10 +68,10 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         ``"calibrated"``: the share of right children at that margin, measured on some examples of
         each node before the node learns from them too: one in ten, but of n < 1,000 examples
         100/n, at most three in ten, and of n > 40,960 examples 4,096/n. With fewer than 200
-        examples (249 with a second stage), or ``max_iter`` below 8, it is ``"squared_hinge"``: exp(-max(0, 1 - m)²), as in Parabel. ``"cubic_hinge"``:
-        exp(-max(0, 1 - m)³), as in PECOS. For the logistic loss it is σ(m), or ``"softmax"``:
-        siblings compete and the probabilities of all labels sum to one (hierarchical softmax),
-        for multi-class targets only.
+        examples (249 with a second stage), or ``max_iter`` below 8, it is ``"squared_hinge"``:
+        exp(-max(0, 1 - m)²), as in Parabel. ``"cubic_hinge"``: exp(-max(0, 1 - m)³), as in PECOS.
+        For the logistic loss it is σ(m), or ``"softmax"``: siblings compete and the probabilities
+        of all labels sum to one (hierarchical softmax), for multi-class targets only.
     solver : {"dual", "adagrad"}
         Dual coordinate ascent until ``tol`` is reached, or ``max_iter`` passes of AdaGrad, which
         is IPLT (Jasinska-Kobus et al. 2021, Algorithm 1).
