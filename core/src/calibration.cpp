@@ -14,7 +14,7 @@ constexpr double kRange = static_cast<double>(MarginCounts::kRange);
 constexpr double kBinsPerUnit = static_cast<double>(kBins) / (2.0 * kRange);
 
 // Fewer positives measure nothing.
-constexpr double kFewestPositives = 50.0;
+constexpr double kFewestPositives = 20.0;
 // Neighbouring bins are united until they hold so many children, and one positive and one negative for every so many
 // positives counted, at most four of each.
 constexpr double kFewestChildren = 8.0;

@@ -122,7 +122,7 @@ def naive(model: Any, threshold: float, X: sp.csr_array, k: int) -> Any:
 @settings(max_examples=20, deadline=None)
 @given(st.floats(0, 2), st.integers(0, 9))
 def test_dropping_is_dropping(threshold: float, seed: int) -> None:
-    clf = PLTClassifier(max_leaf_size=5, arity=4).fit(*data(0))
+    clf = PLTClassifier(max_leaf_size=5, arity=4, link="squared_hinge").fit(*data(0))
     X, _ = data(seed)
     cut = float(np.float32(threshold))
     _, found = clf.compact(threshold=cut).predict_topk(X, 7)

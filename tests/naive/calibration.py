@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 BINS, RANGE = 256, 4.0
-FEWEST_POSITIVES, POSITIVES_FOR_ONE, MOST_OF_EACH = 50, 200, 4
+FEWEST_POSITIVES, POSITIVES_FOR_ONE, MOST_OF_EACH = 20, 200, 4
 FEWEST_CHILDREN, LEAST_DOUBT = 8, 0.02
 
 

@@ -67,8 +67,8 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         How a node's margin m becomes a probability. For the squared hinge the default is
         ``"calibrated"``: the share of right children at that margin, measured on some examples of
         each node before the node learns from them too: one in ten, but of n < 1,000 examples
-        100/n, at most three in ten, and of n > 40,960 examples 4,096/n. With fewer than 200
-        examples (249 with a second stage), or ``max_iter`` below 8, it is ``"squared_hinge"``:
+        100/n, at most three in ten, and of n > 40,960 examples 4,096/n. With fewer than 100
+        examples (124 with a second stage), or ``max_iter`` below 8, it is ``"squared_hinge"``:
         exp(-max(0, 1 - m)²), as in Parabel. ``"cubic_hinge"``: exp(-max(0, 1 - m)³), as in PECOS.
         For the logistic loss it is σ(m), or ``"softmax"``: siblings compete and the probabilities
         of all labels sum to one (hierarchical softmax), for multi-class targets only.

@@ -210,7 +210,7 @@ _LARGEST = 1e6
 # Of the examples that calibrate the link: docs/decisions/calibration.md.
 _HELD_OUT, _LARGEST_HELD_OUT = 0.1, 0.3
 _FEWEST_HELD_OUT, _MOST_HELD_OUT = 100, 4096
-_FEWEST_TO_HOLD_OUT, _FEWEST_PASSES = 200, 8
+_FEWEST_TO_HOLD_OUT, _FEWEST_PASSES = 100, 8
 
 _CLASS_WEIGHTS = ("balanced", "propensity")
 
