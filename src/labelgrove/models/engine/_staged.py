@@ -175,21 +175,14 @@ class StagedEngine:
         rows, keeps = zip(*watched, strict=True)
         true = [labels[label_indptr[row] : label_indptr[row + 1]] for row in rows]
         right = _right(found, np.repeat(np.arange(len(true)), [*map(len, true)]), true)
-        evidence = []
-        for i, row in enumerate(rows):  # with the sums as they were before each example
-            self.add(*arrays, at, row, weights)
-            at = row
-            evidence.append(self._evidence(_one_row(arrays[:3], row), found[i : i + 1], 1))
-        cosines, worth = map(np.concatenate, zip(*evidence, strict=True))
+        cosines, worth = _no_evidence(len(rows))
+        if self.stage.tail is not None:  # with the sums as they were before each example
+            for i, row in enumerate(rows):
+                self.add(*arrays, at, row, weights)
+                at, x, best = row, _one_row(arrays[:3], row), found[i : i + 1, :CANDIDATES]
+                cosines[i], worth[i] = self._cosines(x, best, 1), self._inverse_propensity(best)
         self.stage.observe(scores, cosines, worth, right, np.array(keeps))
         return at
-
-    def _evidence(self, rows: RowArrays, found: Ids, threads: int) -> tuple[Floats, Any]:
-        """Return what re-ranking uses of the best labels: their cosines and inverse propensity."""
-        found = found[:, :CANDIDATES]
-        if self.stage.tail is None:
-            return np.zeros(found.shape, np.float32), np.zeros(found.shape)
-        return self._cosines(rows, found, threads), self._inverse_propensity(found)
 
     def _observed(self, rows: npt.NDArray[np.int64]) -> Iterator[tuple[int, float]]:
         """Yield those to predict, and the factor by which earlier predictions are discounted.
@@ -220,9 +213,12 @@ class StagedEngine:
     ) -> None:
         """Learn from predictions for held-out rows; ``row_of`` are the rows of the true labels."""
         found, scores, *_ = self.first.top_k(*rows, PLACES, 0, None, threads)
+        cosines, worth = _no_evidence(len(found))
+        if self.stage.tail is not None:
+            best = found[:, :CANDIDATES]
+            cosines, worth = self._cosines(rows, best, threads), self._inverse_propensity(best)
         right = _right(found, row_of, [labels])
-        evidence = self._evidence(rows, found, threads)
-        self.stage.observe(scores, *evidence, right, np.ones(len(found)))
+        self.stage.observe(scores, cosines, worth, right, np.ones(len(found)))
 
     def calibrated(
         self, rows: RowArrays, row_of: npt.NDArray[np.int64], products: Floats
@@ -463,6 +459,11 @@ def with_stage(engine: Any, stage: SecondStage | None, other: Any, sums_bytes: i
     known = isinstance(other, StagedEngine)
     sums = _core.LabelSums.load(other.sums.save(), sums_bytes) if known else None
     return StagedEngine(engine, stage, sums, sums_bytes=sums_bytes)
+
+
+def _no_evidence(n_rows: int) -> tuple[Floats, npt.NDArray[np.float64]]:
+    """Return the cosines and inverse propensities of a second stage that does not re-rank."""
+    return np.zeros((n_rows, CANDIDATES), np.float32), np.zeros((n_rows, CANDIDATES))
 
 
 def _one_row(rows: RowArrays, row: int) -> RowArrays:
