@@ -46,7 +46,7 @@ from labelgrove.service._log import Addition, now
 from labelgrove.service._model import _Now, batch_model
 from labelgrove.service._problems import Problem, ShuttingDown
 from labelgrove.service._project import Project
-from labelgrove.service._rebuild import compare_beside
+from labelgrove.service._rebuild import Comparison, compare_beside
 from labelgrove.service._settings import Entry, Settings
 from labelgrove.service._snapshots import Snapshot, file_fingerprint, spaced, tidy
 from labelgrove.service._stats import Progress
@@ -757,22 +757,28 @@ def test_a_rebuild_on_a_full_disk_is_a_problem_like_any_other(
     assert json.loads(capsys.readouterr().out)["status"] == 507
 
 
-def test_a_rebuild_that_is_refused_leaves_no_model(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("taken", [False, True])
+def test_a_rebuild_survives_changes_meanwhile_but_its_file_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken: bool
 ) -> None:
     project = opened(tmp_path / "p")
-    project.log.append(additions(20)).result()
-    taken = project.folder / "built-9-10.lg"
-    taken.touch()
+    project.log.append(additions(40)).result()
 
-    def forgotten_meanwhile(folder: Path, head: int, _: Any) -> Any:
-        (folder / f"built-18-{head}.lg").write_bytes(b"knows what is forgotten")
+    def changed_meanwhile(folder: Path, head: int, _: Any) -> Comparison:
+        (folder / f"built-38-{head}.lg").write_bytes(b"knows what is forgotten")
         project.log.forget("@3").result()
+        project.log.append([Addition("rename", Renaming({"cat": "tom"}))])
+        project.log.append([Addition("merge", Merging(["fox", "goat"], "farm"))]).result()
+        return Comparison(38, 3, 0.5, 0.6 if taken else 0.4)
 
-    monkeypatch.setattr(_project, "compare_beside", forgotten_meanwhile)
-    with pytest.raises(Problem, match="were changed during the rebuild"):
-        project.rebuild()
-    assert list(project.folder.glob("built-*.lg")) in ([taken], [])  # not known to hold @3
+    monkeypatch.setattr(_project, "compare_beside", changed_meanwhile)
+    rebuilt = project.rebuild()
+    assert (rebuilt.taken, rebuilt.sequence) == ((True, 45) if taken else (False, None))
+    assert not [*project.folder.glob("built-*.lg")]
+    expected = fingerprint_at_the_end(project)
+    assert {"tom", "farm"} <= {*project.learner.labels()}
+    project = without_snapshots(project)
+    assert fingerprint_at_the_end(project) == expected
     project.close()
 
 

@@ -358,6 +358,33 @@ def test_projects_that_grow_are_put_away(tmp_path: Path, monkeypatch: pytest.Mon
     assert not any(one.name == "memory of models" for one in threading.enumerate())
 
 
+def test_projects_that_are_rebuilt_in_time_are_not_put_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rebuilding, go = threading.Event(), threading.Event()
+
+    def rebuild(_: Project) -> None:
+        rebuilding.set()
+        go.wait(20)
+
+    monkeypatch.setattr(Project, "rebuild", rebuild)
+    service = Service(tmp_path, memory=1)
+    service.create("a", msgspec.structs.replace(SMALL, rebuild_every=2))
+    service.create("b", SMALL)
+    service.teach("a", ["cat", "dog"], [["pets"], ["pets"]])
+    with service.using("a") as project:
+        project.applied(project.log.head).result(20)
+    assert rebuilding.wait(20)
+    for name in ("b", "a", "b"):
+        with service.using(name):
+            assert "a" in {one.name for one in service.held()}
+    go.set()
+    until(lambda: not project.is_at_work())
+    with service.using("b"):
+        assert [one.name for one in service.held()] == ["b"]
+    service.close()
+
+
 def test_projects_can_be_listed_while_one_is_put_away(tmp_path: Path) -> None:
     popping, listing, popped = threading.Event(), threading.Event(), threading.Event()
 

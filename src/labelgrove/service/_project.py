@@ -145,6 +145,7 @@ class Project:
             self.log.close()
             raise
         self._tried = (0, 0)  # the last attempt to rebuild: examples taught, and time
+        self._in_time = threading.Thread()  # the last rebuild that was due
         self._asking: Batches[Asked] = Batches(
             self._answer, f"answers of {self.name}", most=_ASKED_AT_ONCE, waiting=_MOST_ASKING
         )
@@ -215,22 +216,22 @@ class Project:
     def rebuild(self) -> Rebuilding:
         """Build a tree from all examples in another process; use it if it is no worse.
 
-        Raises Problem: 409 if a rebuild is already running, if labels were changed or examples
-        forgotten meanwhile, or if there are too few examples.
+        If labels were changed or examples forgotten meanwhile, the model's thread builds it again
+        when it applies the event, as it does without the file that the process wrote.
+
+        Raises Problem: 409 if a rebuild is already running, or if there are too few examples.
         """
         if not self._rebuilding.acquire(blocking=False):
             raise Problem(409, "a rebuild is already running")
         head, replaced = self.log.head, False
         try:
             compared = compare_beside(self.folder, head, self._processes)
-            if self._history.changes(head, self.log.head + 1):
-                raise Problem(409, "labels or examples were changed during the rebuild; try again")
             taken = compared.after >= compared.before
             answer = Rebuilding(compared.examples, compared.before, compared.after, taken)
             if taken:
                 addition = Addition("rebuilt", Rebuilt(compared.upto))
                 answer.sequence = self.log.append([addition]).result().sequence
-                replaced = True
+                replaced = not self._history.changes(head, answer.sequence)
             return answer
         finally:
             # The file of the latest rebuild that was taken remains, and saves its repetition.
@@ -314,7 +315,8 @@ class Project:
         while True:
             if self._rebuild_is_due():
                 self._tried = (self.log.taught, now())
-                threading.Thread(target=self._rebuild_in_time, daemon=True).start()
+                self._in_time = threading.Thread(target=self._rebuild_in_time, daemon=True)
+                self._in_time.start()
             with self._changed:
                 if not (self._jobs or self._closing or self.is_behind()):
                     self._changed.wait(_PATIENCE)
@@ -329,6 +331,10 @@ class Project:
     def is_behind(self) -> bool:
         """Whether the log has events that the model is still to apply."""
         return self.failure is None and self.log.head > self.learner.sequence
+
+    def is_at_work(self) -> bool:
+        """Whether closing the project would take long, or end a rebuild that nobody waits for."""
+        return self._in_time.is_alive() or self.is_behind()
 
     def _step(self, size: int) -> int:
         """Apply some events; return how many to apply next time."""

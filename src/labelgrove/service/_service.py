@@ -404,8 +404,8 @@ class Service:
     def _make_room(self) -> None:
         """Evict unused projects until the others fit into the memory limit.
 
-        Those whose models are behind their logs stay: catching up may take as long as learning did,
-        and the request that needs the room would wait for it.
+        Those that are being rebuilt stay, and those whose models are behind their logs: catching up
+        may take as long as learning did, and the request that needs the room would wait for it.
         """
         if self._memory is None:
             return
@@ -417,7 +417,7 @@ class Service:
             with self._changed:
                 if name in self._users or name in self._busy or name not in self._open:
                     continue
-                if self._open[name].is_behind():
+                if self._open[name].is_at_work():
                     continue
                 self._busy.add(name)
                 project = self._open.pop(name)
