@@ -65,6 +65,10 @@ def test_feedback_days_later(client: TestClient) -> None:
         refused(client.post(f"{DEMO}/feedback", json=other), 404, f"'{unknown}'")
     given["labels"] = ["cow"]
     refused(client.post(f"{DEMO}/feedback", json=given), 409, "already has other labels")
+    corrected = {"text": "a gnu", "labels": ["cow"], "id": given["id"]}
+    assert client.delete(f"{DEMO}/examples/{given['id']}").status_code == 200
+    added = client.post(f"{DEMO}/examples?wait=applied", json={"examples": [corrected]})
+    assert added.json()["examples"] == 1 and suggestions(client, "gnu")[0] == "cow"
     key = {"Idempotency-Key": "f"}
     asked = client.post(f"{DEMO}/suggest", data={"text": "a yak", "remember": 600})
     given = {"id": asked.headers["LabelGrove-Suggestion"], "labels": ["yak"]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import socket
 import threading
 import time
@@ -65,6 +66,27 @@ def test_a_misspelt_parameter_is_not_ignored(
 ) -> None:
     answer = client.request(method, DEMO + path, **sent)
     refused(answer, 400, f"found 'treshold'; expected {expected}")
+
+
+@pytest.mark.parametrize(
+    ("path", "form", "words"),
+    [
+        ("/suggest", "text=a&limit=1&limit=2", "form: found 'limit' more than once"),
+        ("/examples?wait=applied&wait=durable", "", "query: found 'wait' more than once"),
+        ("/examples?wait=%ff", "", "the query is not valid UTF-8"),
+    ],
+)
+def test_no_value_is_dropped_or_replaced(
+    client: TestClient, path: str, form: str, words: str
+) -> None:
+    kind = {"content-type": "application/x-www-form-urlencoded"}
+    refused(client.post(DEMO + path, content=form, headers=kind), 400, words)
+
+
+def test_a_compressed_body_is_refused_as_such(client: TestClient) -> None:
+    sent = gzip.compress(b'{"examples": [{"text": "a", "labels": ["b"]}]}')
+    kind = {"content-type": "application/json", "content-encoding": "gzip"}
+    refused(client.post(f"{DEMO}/examples", content=sent, headers=kind), 415, "found 'gzip'")
 
 
 @pytest.mark.parametrize("path", [DEMO, "/metrics"])

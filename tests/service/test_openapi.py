@@ -7,10 +7,9 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.specs.openapi.checks import positive_data_acceptance
+from starlette.testclient import TestClient
 
-from service.kit import examples
-
-pytestmark = pytest.mark.slow
+from service.kit import DEMO, examples
 
 #: Constraints that the document cannot express, such as the parameters of an estimator (422).
 SEMANTIC = [positive_data_acceptance]
@@ -22,6 +21,24 @@ QUICK = settings(
 )
 
 
+def test_own_headers_of_answers_are_described(client: TestClient) -> None:
+    document = client.get("/openapi.json").json()
+    asked = {"text": "a lost parcel", "remember": 60}
+    taught = [{"text": "a lost parcel", "subjects": [{"uri": "shipping"}]}]
+    for operation, sent, expected in (
+        ("learn", {"json": taught}, {"Sequence", "Skipped"}),
+        ("suggest", {"data": asked}, {"Sequence", "Suggestion"}),
+        ("explain", {"json": {"text": "a lost parcel"}}, {"Sequence"}),
+    ):
+        answer = client.post(f"{DEMO}/{operation}", **sent)
+        described = document["paths"][f"/v1/projects/{{project}}/{operation}"]["post"]["responses"]
+        names = {f"LabelGrove-{one}" for one in expected}
+        assert set(described[str(answer.status_code)]["headers"]) == names
+        assert names == {one for one in names if one in answer.headers}
+        assert "Retry-After" in described["503"]["headers"]
+
+
+@pytest.mark.slow
 def test_requests_made_from_the_document_are_answered_as_it_says(address: str) -> None:
     sent = [{"text": text, "labels": labels} for text, labels in examples(30)]
     httpx.post(f"{address}/v1/projects/demo/examples", json={"examples": sent}).raise_for_status()

@@ -9,7 +9,7 @@ import logging
 import re
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -353,6 +353,9 @@ async def _take_body(call: Call) -> None:
     route, request = call.route, call.request
     if route.body is None:
         return
+    coding = request.headers.get("content-encoding", "identity")
+    if coding.strip().lower() != "identity":
+        raise Problem(415, f"Content-Encoding: found {coding!r:.80}; expected a body as it is")
     length = request.headers.get("content-length", "0")
     if length.isdecimal() and int(length) > MOST_BYTES:
         raise Problem(413, f"the body has {length} bytes; expected at most {MOST_BYTES}")
@@ -373,7 +376,9 @@ async def _take_body(call: Call) -> None:
                 f"found a body of type {kind!r:.80}; expected a form, "
                 "application/x-www-form-urlencoded",
             )
-        call.body = _converted(_form(call.raw), route.body, "form")
+        fields = _fields(call.raw, "form")
+        sent = [one for one in fields if not _ANNIFS_OWN.fullmatch(one[0])]
+        call.body = _converted(sent, route.body, "form")
         return
     if kind != "application/json":
         raise Problem(415, f"found a body of type {kind!r:.80}; expected application/json")
@@ -383,38 +388,42 @@ async def _take_body(call: Call) -> None:
         raise Problem(400, "the body is nested too deeply") from None
 
 
-def _form(raw: bytes) -> dict[str, str]:
+def _fields(raw: bytes, place: str) -> list[tuple[str, str]]:
     try:
-        pairs = parse_qsl(
+        return parse_qsl(
             raw.decode("utf-8"), True, encoding="utf-8", errors="strict", max_num_fields=_FIELDS
         )
     except UnicodeDecodeError:
-        raise Problem(400, "the form is not valid UTF-8") from None
+        raise Problem(400, f"the {place} is not valid UTF-8") from None
     except ValueError as error:
-        raise Problem(400, f"the form cannot be parsed ({error})") from None
-    return {name: value for name, value in pairs if not _ANNIFS_OWN.fullmatch(name)}
+        raise Problem(400, f"the {place} cannot be parsed ({error})") from None
 
 
 def _query(route: Route, request: Request) -> Any:
-    values = dict(request.query_params) if request.scope.get("query_string") else {}
+    raw = request.scope.get("query_string")
+    fields = _fields(raw, "query") if raw else []
     if route.query is None:
-        _refuse_unknown(values, (), "query")
+        _refuse_ignored(fields, (), "query")
         return None
-    return _converted(values, route.query, "query")
+    return _converted(fields, route.query, "query")
 
 
-def _refuse_unknown(names: Iterable[str], known: Sequence[str], place: str) -> None:
-    """Refuse names that would be ignored, perhaps since they are misspelt."""
-    for name in names:
+def _refuse_ignored(fields: Sequence[tuple[str, str]], known: Sequence[str], place: str) -> None:
+    """Refuse fields that would be ignored: those perhaps misspelt, or given before."""
+    names: set[str] = set()
+    for name, _ in fields:
         if name not in known:
             expected = f"one of {', '.join(known)}" if known else "none"
             raise Problem(400, f"{place}: found {name!r:.80}; expected {expected}")
+        if name in names:
+            raise Problem(400, f"{place}: found {name!r} more than once; expected one value")
+        names.add(name)
 
 
-def _converted(values: dict[str, str], kind: Any, place: str) -> Any:
-    _refuse_unknown(values, kind.__struct_fields__, place)
+def _converted(fields: Sequence[tuple[str, str]], kind: Any, place: str) -> Any:
+    _refuse_ignored(fields, kind.__struct_fields__, place)
     try:
-        return msgspec.convert(values, kind, strict=False)
+        return msgspec.convert(dict(fields), kind, strict=False)
     except msgspec.ValidationError as error:
         raise Problem(400, f"{place}: {sentence(error)}") from None
 

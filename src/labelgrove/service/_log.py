@@ -309,7 +309,11 @@ class Log:
                 known = None if identifier.startswith("@") else _find(connection, identifier)
                 if known is not None:
                     if known.body != encoded(Learnt(body_of(known).text, labels)):
-                        raise Problem(409, f"suggestion {identifier!r} already has other labels")
+                        raise Problem(
+                            409,
+                            f"suggestion {identifier!r} already has other labels; to correct them, "
+                            "delete the example of this id, and add it again",
+                        )
                     return Receipt(known.sequence, known.sequence, known=1, repeated=True)
                 raise Problem(404, f"there is no suggestion {identifier!r}, or it has expired")
             connection.execute("DELETE FROM suggestions WHERE id = ?", (identifier,))

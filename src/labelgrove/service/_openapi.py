@@ -46,6 +46,37 @@ _FAILURES = {
     "507": "The disk is full; nothing was learnt.",
 }
 
+_SEQUENCE = {
+    "LabelGrove-Sequence": {
+        "description": "Number of the last event of the log that the answer takes into account.",
+        "schema": {"type": "integer", "minimum": 0},
+    }
+}
+_HEADERS = {
+    "suggest": {
+        **_SEQUENCE,
+        "LabelGrove-Suggestion": {
+            "description": "With `remember`: id of the text, for feedback.",
+            "schema": {"type": "string"},
+        },
+    },
+    "suggest_batch": _SEQUENCE,
+    "explain": _SEQUENCE,
+    "learn": {
+        **_SEQUENCE,
+        "LabelGrove-Skipped": {
+            "description": "Number of documents without a text or without a subject.",
+            "schema": {"type": "integer", "minimum": 0},
+        },
+    },
+}
+_RETRY_AFTER = {
+    "Retry-After": {
+        "description": "Seconds after which to try again.",
+        "schema": {"type": "integer", "minimum": 1},
+    }
+}
+
 
 def openapi(routes: Sequence[Route]) -> dict[str, Any]:
     """Describe the routes in an OpenAPI 3.1 document."""
@@ -105,6 +136,9 @@ def _operation(
             }
         )
     success: dict[str, Any] = {"description": "Done."}
+    headers = _HEADERS.get(route.name, _SEQUENCE if route.query is Waiting else None)
+    if headers is not None:
+        success["headers"] = headers
     if route.answer is Response:
         success["content"] = {"text/plain": {"schema": {"type": "string"}}}
     elif route.answer is not NoneType:
@@ -116,7 +150,10 @@ def _operation(
         responses["503"] = {**success, "description": "Not ready, with the reason."}
     problem = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
     for status, description in _FAILURES.items():
-        responses.setdefault(status, {"description": description, "content": problem})
+        failure = {"description": description, "content": problem}
+        if "Retry-After" in description:
+            failure["headers"] = _RETRY_AFTER
+        responses.setdefault(status, failure)
     operation: dict[str, Any] = {
         "operationId": route.name,
         "summary": route.summary,
