@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import random
+import re
 import shutil
 import sqlite3
 import sys
@@ -20,10 +21,11 @@ import pytest
 
 from cluster.kit import limited_files
 from labelgrove import DataError
+from labelgrove.data import read_examples
 from labelgrove.service import _database, _log
 from labelgrove.service._batches import Batches
 from labelgrove.service._database import recover
-from labelgrove.service._events import Forgetting, Learnt, Row, body_of, encoded
+from labelgrove.service._events import Forgetting, Learnt, Merging, Row, body_of, encoded
 from labelgrove.service._log import Addition, Log, Receipt, now
 from labelgrove.service._problems import DamagedLog, Problem
 from service.kit import additions
@@ -248,6 +250,25 @@ def test_what_is_forgotten_leaves_the_disk(path: Path) -> None:
     log.append([secret]).result()
     assert log.find("okapi").sequence == 4
     log.close()
+
+
+def test_the_examples_of_a_log_can_be_read_as_the_documentation_says(
+    path: Path, tmp_path: Path
+) -> None:
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "service.md"
+    [query] = re.findall(r'"(select body [^"]+)"', page.read_text("utf-8"))
+    log = Log(path)
+    quoted = Addition("learn", Learnt('two\nlines "é"', ["a b", "c"]))
+    log.append([PETS, quoted, Addition("merge", Merging(["c"], "d")), PETS._replace(name=None)])
+    log.forget("first").result()
+    with closing(sqlite3.connect(path)) as connection:
+        lines = [body for (body,) in connection.execute(query)]
+    log.close()
+    written = tmp_path / "examples.jsonl"
+    written.write_bytes(b"".join(line + b"\n" for line in lines))
+    found = read_examples(written)
+    assert found.text == ['two\nlines "é"', "cat and dog"]
+    assert [[*own] for own in found.labels] == [["a b", "c"], ["pets"]]
 
 
 def test_feedback_learns_from_what_was_remembered_once(path: Path) -> None:
