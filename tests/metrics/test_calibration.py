@@ -56,6 +56,14 @@ def test_curve_shows_every_bin_and_all_pairs() -> None:
     assert curve.frequency[0] == 1.0  # relevant but not among the estimates
 
 
+def test_there_are_fifteen_bins_if_nothing_is_said() -> None:
+    Y, P = csr_array([[1, 0, 1, 0]]), csr_array([[0.92, 0.935, 0.3, 0.34]])
+    assert reliability_curve(Y, P).edges.size == 16
+    found = expected_calibration_error(Y, P)
+    assert found == expected_calibration_error(Y, P, n_bins=15)
+    assert len({found, *(expected_calibration_error(Y, P, n_bins=n) for n in (14, 16))}) == 3
+
+
 @pytest.mark.parametrize("n_bins", [3, 49, 100, 1000])
 def test_an_edge_is_the_last_number_of_its_bin(n_bins: int) -> None:
     edges = np.linspace(0, 1, n_bins + 1)[1:]

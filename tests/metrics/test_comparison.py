@@ -12,6 +12,7 @@ from scipy.stats import binomtest, false_discovery_control
 from labelgrove import DataError, ParameterError
 from labelgrove.metrics import (
     Bootstrap,
+    accuracy,
     compare_rankings,
     compare_sets,
     expected_depth,
@@ -118,6 +119,10 @@ def test_a_centred_interval_of_a_share_stays_within_0_and_1_and_no_other_does() 
     assert perfect.interval is not None and useless.interval is not None
     assert 0.5 < perfect.interval[0] < perfect.interval[1] == 1
     assert 0 == useless.interval[0] < useless.interval[1] < 0.5
+    for seed in range(10):  # some resamples hold only what is right
+        how = Bootstrap(n_resamples=20, random_state=seed, method="centred")
+        interval = accuracy([1] * 30, [0] + [1] * 29, interval=how).interval
+        assert interval is not None and interval[1] <= 1
     depth = expected_depth([0, 2] * 20, interval=how)
     assert depth.interval is not None
     assert depth.interval[0] < depth == 1 < depth.interval[1]

@@ -89,6 +89,16 @@ def test_intervals_hold_the_true_value_about_as_often_as_they_say() -> None:
     assert 165 <= held <= 192
 
 
+def test_an_interval_holds_the_middle_share_of_the_resampled_values() -> None:
+    depth = np.random.default_rng(1).random(N)
+    random = np.random.default_rng(2)
+    means = sorted(float(depth[random.integers(0, N, size=N)].mean()) for _ in range(100))
+    how = Bootstrap(level=0.5, n_resamples=100, random_state=2)
+    assert metrics.expected_depth(depth, interval=how).interval == pytest.approx(
+        (means[24], means[74]), rel=1e-12
+    )
+
+
 def test_the_same_seed_gives_the_same_interval_and_a_wider_level_a_wider_one() -> None:
     Y, P, _ = _data()
     first = metrics.precision_at_k(Y, P, 3, interval=0.9)
@@ -118,7 +128,14 @@ def test_a_metric_that_is_nowhere_defined_has_an_interval_of_nan() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"level": 0}, {"level": 1}, {"n_resamples": 0}, {"random_state": -1}]
+    "wrong",
+    [
+        {"level": 0},
+        {"level": 1},
+        {"n_resamples": 0},
+        {"random_state": -1},
+        {"random_state": 2**64},
+    ],
 )
 def test_parameters_outside_their_domain_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ParameterError, match=next(iter(wrong))):
