@@ -321,7 +321,10 @@ def test_held_out_figures_agree_with_the_metrics() -> None:
         assert found[name] == expected[name], name
     assert found["p@1"] == pytest.approx(1 / 3)
     assert found["examples"] == 3
+    assert found["examples_without_labels"] == 0
+    assert found["labels_in_test"] == 4
     assert found["unknown_labels"] == 2  # yew and fir
+    assert found["unknown_label_share"] == 3 / 6
     assert found["examples_per_second"] == pytest.approx(3 / found["seconds"])
     assert not {"psp@1", "accuracy", "classifiers_per_example"} & set(found)
 
@@ -370,6 +373,17 @@ def test_integer_labels_matrices_and_classes() -> None:
     assert found["psp@2"] > 0
     found = evaluate(clf, [{}, {}], np.array([2, 1]), ks=[1])
     assert found["accuracy"] == found["p@1"] == 1.0
+
+
+def test_classes_have_an_error_with_its_margin_and_the_bits_gained() -> None:
+    y, best = [0, 1, 1, 2, 2], [0, 1, 1, 2, 0]
+    clf = Fixed([[label] for label in best], classes=[0, 1, 2])
+    found = evaluate(clf, np.zeros((5, 1)), y, ks=[1])
+    assert found["accuracy"] == 4 / 5
+    assert found["error"] == pytest.approx(1 / 5)
+    assert found["error_margin"] == pytest.approx(metrics.binomial_margin(1 / 5, 5))
+    assert found["entropy_reduction"] == metrics.entropy_reduction(y, best) == pytest.approx(1.0)
+    assert evaluate(clf, np.zeros((5, 1)), [2, 2, 0, 0, 2], ks=[1])["entropy_reduction"] is None
 
 
 def test_classes_have_the_macro_f1_of_the_best_label_whatever_reaches_a_threshold() -> None:

@@ -52,7 +52,8 @@ def test_rarer_labels_weigh_more() -> None:
             "n_examples=nan: expected an integer",
         ),
         ([1, 2], {"n_examples": "9"}, ParameterError, "n_examples='9': expected an integer"),
-        ([1, 2], {"n_examples": 9, "A": -1}, ParameterError, "two positive numbers"),
+        ([1, 2], {"n_examples": 9, "A": 0}, ParameterError, "two positive numbers"),
+        ([1, 2], {"n_examples": 9, "B": 0}, ParameterError, "two positive numbers"),
         (
             [1, 2],
             {"n_examples": 9, "B": float("nan")},

@@ -112,11 +112,21 @@ def test_each_function_gives_what_the_summary_gives(name: str) -> None:
     Y = csr_array((random.random((60, N_LABELS)) < 0.2).astype(int))
     scores = csr_array(random.random((60, N_LABELS)))
     q = random.random(N_LABELS) + 1
-    summary = metrics.ranking_metrics(Y, scores, [2, 4, 5], inverse_propensities=q)
     extra = (q,) if "ps" in name else ()
-    for k in (2, 4):
-        assert SINGLE[name](Y, scores, *extra, k=k) == summary[f"{name}@{k}"]
-    assert SINGLE[name](Y, scores, *extra) == summary[f"{name}@5"]
+    without_zero = ("p", "abandonment", "raw_psp")
+    variants: list[dict[str, Any]] = [{}, {"labels": [1, 4]}]
+    if name not in without_zero:
+        variants.append({"zero_division": 1})
+        with pytest.raises(ParameterError, match=r"zero_division=0\.5"):
+            SINGLE[name](Y, scores, *extra, zero_division=0.5)
+    for truth in (Y, csr_array(Y.shape)):
+        for options in variants:
+            summary = metrics.ranking_metrics(
+                truth, scores, [2, 4, 5], inverse_propensities=q, **options
+            )
+            for k in (2, 4):
+                assert SINGLE[name](truth, scores, *extra, k=k, **options) == summary[f"{name}@{k}"]
+            assert SINGLE[name](truth, scores, *extra, **options) == summary[f"{name}@5"]
 
 
 def test_ndcg_agrees_with_scikit_learn() -> None:
