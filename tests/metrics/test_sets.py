@@ -94,6 +94,14 @@ def test_the_interval_of_macro_f_at_k_is_that_of_the_first_k() -> None:
     assert found.interval == metrics.f_measure(Y, P, interval=0.9).interval
 
 
+def test_nothing_of_nothing_is_0_if_nothing_is_said() -> None:
+    nothing = csr_array((3, 2))
+    for metric in (metrics.precision, metrics.recall, metrics.f_measure, metrics.macro_f_at_k):
+        assert metric(nothing, nothing) == 0.0
+    assert set(metrics.set_metrics(nothing, nothing).values()) == {0.0}
+    assert metrics.label_table(nothing, nothing).f1.tolist() == [0.0, 0.0]
+
+
 def test_a_ranking_is_read_as_a_set() -> None:
     Y = csr_array([[1, 0, 1], [0, 1, 0]])
     P = csr_array([[1, 0, 1], [1, 1, 0]])

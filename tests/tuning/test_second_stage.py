@@ -107,6 +107,27 @@ def test_it_ranks_only_where_that_has_been_seen_to_gain(told: float, expected: b
     assert stage.reranks is expected
 
 
+def test_it_reports_the_mean_gain_of_examples_that_count_less_with_age() -> None:
+    stage = SecondStage(0.0)
+    assert stage.report() == {
+        "tail": 0.0,
+        "examples": 0,
+        "gain": 0.0,
+        "error": 0.0,
+        "reranks": False,
+    }
+    stage.observe(*together(shown(3, 300, 6.0)))
+    gain, squares = stage.reranking.gain
+    weight = sum((1 - 1 / 4096) ** age for age in range(300))
+    assert stage.report() == {
+        "tail": 0.0,
+        "examples": 300,
+        "gain": pytest.approx(gain / weight),
+        "error": pytest.approx(squares**0.5 / weight),
+        "reranks": True,
+    }
+
+
 def test_an_input_that_never_tells_anything_does_no_harm() -> None:
     stage = SecondStage(0.0)
     numbers = stage.reranking.save()
