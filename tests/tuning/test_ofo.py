@@ -19,7 +19,7 @@ STARTS = st.sampled_from([(1.0, 20.0), (1.0, 2.0), (5.0, 50.0), (0.3, 0.7), (0.0
 RUNNING = st.booleans()
 
 
-def fresh(problem: Problem, start: tuple[float, float], running: bool) -> OFO:
+def fresh(problem: Problem, start: tuple[Any, Any], running: bool) -> OFO:
     a, b = start
     lower = None if running else problem.lower
     return OFO(problem.Y.shape[1], a=a, b=b, lower=lower, upper=problem.upper)
@@ -32,15 +32,16 @@ def same_state(one: OFO, other: OFO) -> bool:
 
 
 @pytest.mark.parametrize("few", [0, 1, 32])
-@given(problem=problems(), start=STARTS, running=RUNNING)
+@given(problem=problems(), starts=st.lists(STARTS, min_size=4, max_size=4), running=RUNNING)
 def test_it_is_algorithm_2(
-    few: int, problem: Problem, start: tuple[float, float], running: bool
+    few: int, problem: Problem, starts: list[tuple[float, float]], running: bool
 ) -> None:
-    ofo, m = fresh(problem, start, running), problem.Y.shape[1]
+    m = problem.Y.shape[1]
+    a0, b0 = map(list, zip(*starts[:m], strict=True))
+    ofo = fresh(problem, (a0, b0), running)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_ofo_steps, "_FEW_LABELS", few)
         ofo.update(problem.Y, problem.scores)
-    a0, b0 = [start[0]] * m, [start[1]] * m
     lower = None if running else problem.lower
     taus, predicted = twins.ofo(
         problem.Y.tolist(), problem.scores.tolist(), a0, b0, lower, problem.upper
@@ -116,8 +117,9 @@ def test_new_labels_start_as_the_others_did() -> None:
 
 
 def test_a_start_for_every_label() -> None:
+    assert OFO(0, a=[], b=[]).finish().default == 0.5
     ofo = OFO(2, a=[1, 2], b=[2, 20], lower=[0.0, 0.0])
-    assert ofo.thresholds().tolist() == [0.5, 0.1]
+    assert ofo.thresholds().tolist() == ofo.floor().tolist() == [0.5, 0.1]
     with pytest.raises(DataError, match="there are 3 labels, but a was given for 2"):
         ofo.update([[0, 0, 0]], [[0.1, 0.1, 0.1]])
     with pytest.raises(DataError, match="there are 3 labels, but lower was given for 2"):

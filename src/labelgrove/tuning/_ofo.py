@@ -161,10 +161,9 @@ class OFO:
 
     def _taus(self, ahead: int) -> FloatArray:
         counts = self._counts
-        tau = self._rule.thresholds(
+        return self._rule.thresholds(
             counts.hits, counts.positives, counts.predicted, self.n_rows, ahead
         )
-        return np.broadcast_to(tau, (self.n_labels,)).copy()
 
     def _grown(self, n_labels: int) -> Counts:
         """Return a copy of the counts, so that a failed or interrupted call has no effect."""
