@@ -100,6 +100,18 @@ def test_thresholds_stay_above_half_the_f_of_always_saying_yes() -> None:
     assert free.values.tolist() == [0.01, 0.01]
 
 
+def test_each_average_has_a_bound_of_its_own() -> None:
+    Y = [[1, 0], [1, 0], [0, 0], [0, 0]]
+    expected = {
+        "macro": [0.5 / 1.5, 0.01],  # of each label
+        "micro": [0.25 / 1.25] * 2,  # of all pairs
+        "instance": [0.01] * 2,  # none is known
+    }
+    for average, values in expected.items():
+        tuned = tune_fta(Y, np.full((4, 2), 0.9), thresholds=[0.01], average=average)
+        assert tuned.values == pytest.approx(values)
+
+
 def test_the_score_is_the_metric() -> None:
     rng = np.random.default_rng(5)
     scores = rng.random((200, 7))
@@ -124,7 +136,9 @@ def test_the_score_is_the_metric() -> None:
         ({"thresholds": "x"}, "thresholds: expected numbers "),
         ({"lower": ["x"]}, "lower: expected numbers "),
         ({"lower": -1.0}, "lower: expected finite numbers of 0 or more"),
+        ({"lower": np.inf}, "lower: expected finite numbers of 0 or more"),
         ({"upper": 0.0}, "upper=0.0: expected a positive number"),
+        ({"upper": "x"}, "upper='x': expected a positive number"),
         ({"zero_division": 2}, "zero_division=2: expected 0 or 1"),
         ({"zero_division": [0]}, r"zero_division=\[0\]: expected 0 or 1"),
     ],

@@ -101,6 +101,9 @@ def test_grouping_is_a_stable_sort(groups: list[int]) -> None:
 
 def test_bounds() -> None:
     assert label_priors(sparse.csr_array([[1, 0, 0], [1, 1, 0]])).tolist() == [1.0, 0.5, 0.0]
+    nothing = np.zeros((0, 2))
+    assert label_priors(nothing).tolist() == [0.0, 0.0]
+    assert tune_fta(nothing, nothing).values.tolist() == [0.5, 0.5]
     assert lower_bounds([1.0, 0.0]).tolist() == [0.5, 0.0]
     assert lower_bounds([1.0, 0.0], c=2).tolist() == [0.5, 0.5]
     for wrong in (1, 0, float("nan"), float("inf"), "2", True):
@@ -125,5 +128,8 @@ def test_applying_thresholds() -> None:
     assert third.apply(np.array([[np.float32(1 / 3)]])).nnz == int(np.float32(1 / 3) >= 1 / 3)
     with pytest.raises(DataError, match=r"scores has shape \(2, 2\): expected 1 columns"):
         third.apply(scores)
+    for values, found in (([0.5, np.nan], "NaN"), ([[0.5]], "an array of 2 dimensions")):
+        with pytest.raises(ParameterError, match=f"thresholds: found {found}; expected one number"):
+            Thresholds(np.array(values), 0.5, "sto", "macro", 0.0)
     with pytest.raises(ParameterError, match="thresholds: score='0.5': expected a float"):
         Thresholds(np.array([0.5]), 0.5, "sto", "macro", "0.5")  # type: ignore[arg-type]
