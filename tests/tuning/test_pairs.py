@@ -133,3 +133,7 @@ def test_applying_thresholds() -> None:
             Thresholds(np.array(values), 0.5, "sto", "macro", 0.0)
     with pytest.raises(ParameterError, match="thresholds: score='0.5': expected a float"):
         Thresholds(np.array([0.5]), 0.5, "sto", "macro", "0.5")  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="thresholds: method=7: expected its name"):
+        Thresholds(np.array([0.5]), 0.5, 7, "macro", 0.5)  # type: ignore[arg-type]
+    listed = Thresholds([0, 1], 0, "sto", "macro", 0.5)  # type: ignore[arg-type]
+    assert listed.apply([[0.5, 0.9], [0.0, 1.0]]).toarray().tolist() == [[1, 0], [0, 1]]
