@@ -163,6 +163,30 @@ def test_hits_are_extrapolated_to_batches_without_predictions() -> None:
     assert record.point().precision[0] == pytest.approx((3 + 2 + 2) / 15)
 
 
+def test_every_place_asked_for_is_measured() -> None:
+    result = progressive_validation(Popular(), [({}, list("abcdefg"))] * 2, 7)
+    assert result.precision[-1].tolist() == [0.5] * 7
+
+
+def test_more_predictions_than_rows_are_refused() -> None:
+    with pytest.raises(DataError, match="predicted has 2 rows: expected at most 1, as true"):
+        StreamRecord().add([["a"]], [["a"], ["b"]])
+
+
+def test_recent_figures_are_those_of_the_latest_thousand() -> None:
+    result = progressive_validation(Popular(), [({}, "a")] * 1001)
+    assert result.accuracy[-1] == 1000 / 1001  # nothing was known before the first
+    assert result.recent_accuracy[-1] == 1.0
+
+
+def test_a_place_without_a_score_is_no_prediction_on_a_stream() -> None:
+    class Silent(Popular):
+        def predict_topk(self, X: Any, k: int = 5) -> Any:
+            return np.full((1, k), -1), np.full((1, k), np.nan)
+
+    assert progressive_validation(Silent(), [({}, -1)] * 2).accuracy.tolist() == [0.0, 0.0]
+
+
 def test_the_model_learns_no_further_than_the_point_that_was_asked_for() -> None:
     clf = Popular()
     points = iter_progressive(clf, [({"x": 1.0}, ["a"])] * 9)
@@ -182,6 +206,7 @@ def test_the_callback_sees_what_the_result_holds() -> None:
     assert [list(point.precision) for point in seen] == result.precision.tolist()
     assert result.precision.shape == result.recent_precision.shape == (4, 3)
     assert result.n_labels.tolist() == [1, 2, 2, 3]
+    assert result.seconds[0] > 0
     assert (np.diff(result.seconds) >= 0).all()
 
 
@@ -320,6 +345,8 @@ def test_held_out_figures_agree_with_the_metrics() -> None:
     for name in ("p@1", "p@3", "r@1", "r@3", "ndcg@1", "ndcg@3"):
         assert found[name] == expected[name], name
     assert found["p@1"] == pytest.approx(1 / 3)
+    names = ["p@1", "p@3", "r@1", "r@3", "ndcg@1", "ndcg@3"]
+    assert list(evaluate(TREES, DENSE, TRUE, ks=(3, 1, 3)))[:6] == names
     assert found["examples"] == 3
     assert found["examples_without_labels"] == 0
     assert found["labels_in_test"] == 4
@@ -340,6 +367,9 @@ def test_propensities_come_from_the_training_labels() -> None:
     counts = {"oak": 3, "elm": 2, "ash": 1}
     again = evaluate(TREES, DENSE, TRUE, ks=[1, 3], label_counts=counts, n_train=4, A=0.6, B=2.6)
     assert again["psp@3"] == found["psp@3"]
+    usual = metrics.inverse_propensity([3, 2, 1, 0, 0], n_examples=4)
+    found = evaluate(TREES, DENSE, TRUE, ks=[1], Y_train=Y_train)
+    assert found["psp@1"] == metrics.psp_at_k(Y, ranking, usual, 1)
 
 
 @pytest.mark.parametrize(
@@ -540,6 +570,14 @@ def test_a_threshold_decides_on_the_sets() -> None:
         expected = metrics.set_metrics(truth, clf.predict_proba(X, threshold=threshold) > 0)
         for name in ("macro_f1", "micro_f1", "instance_f1"):
             assert found[name] == expected[name]
+
+
+def test_the_f1_of_an_example_with_nothing_true_and_nothing_predicted_is_what_one_says() -> None:
+    X = [[1.0, 0.0], [0.0, 1.0]]
+    clf = PLTClassifier().fit(X, [["a"], ["b", "c"]])
+    for zero in (0, 1):
+        found = evaluate(clf, X, [["a"], []], ks=[1], threshold=2.0, zero_division=zero)
+        assert found["instance_f1"] == zero / 2
 
 
 def test_strings_are_no_numbers() -> None:

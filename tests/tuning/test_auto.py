@@ -73,6 +73,18 @@ def test_both_f_weigh_as_in_the_twin(weight: float) -> None:
         borrows_as_the_twin(Y, scores, candidates, known, Setting(strength, weight, None), 0.0)
 
 
+@pytest.mark.parametrize("weight", [0.25, 1.0, 4.0])
+def test_labels_without_counts_weigh_both_f_as_in_the_twin(weight: float) -> None:
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        scores = rng.random((60, 12)) ** 3
+        scores[:, [5, 10, 11]] = 0  # neither scored nor true; in two bands, of one frequency each
+        Y = (rng.random(scores.shape) < scores).astype(np.int8)
+        candidates = np.linspace(0.05, 0.5, 10).tolist()
+        setting = Setting(16.0, weight, None)
+        borrows_as_the_twin(Y, scores, candidates, [20] * 6 + [200] * 6, setting, 0.0)
+
+
 def borrows_as_the_twin(
     Y: np.ndarray,
     scores: np.ndarray,
@@ -155,6 +167,20 @@ def test_what_gains_one_f_and_loses_the_other_is_not_taken(average: str) -> None
     assert tuned.single_figures is not None
     assert tuned.cross_fitted.macro >= tuned.single_figures.macro
     assert tuned.cross_fitted.micro >= tuned.single_figures.micro
+
+
+def test_a_gain_of_rare_labels_is_not_paid_for_in_micro_f() -> None:
+    rng = np.random.default_rng(0)
+    Y, scores = np.zeros((240, 18), int), np.zeros((240, 18))
+    for j in range(18):  # frequent labels are told from noise, most rare ones are noise
+        rows = rng.permutation(240)
+        positives, found, score = (24, 240, 0.45) if j < 8 else (5, 20, 0.2)
+        Y[rows[:positives], j] = 1
+        scores[rows[:found], j] = 0.2
+        scores[rows[:positives], j] = score
+    tuned = tune_auto(Y, scores)
+    assert tuned.cross_fitted == tuned.single_figures
+    assert 0.2 < tuned.values.min() == tuned.values.max() < 0.45
 
 
 def test_rare_labels_do_no_harm() -> None:
@@ -317,6 +343,23 @@ def test_figures_are_those_of_the_metrics(problem: Problem) -> None:
     assert found.labels == predicted.nnz / Y.shape[0]
     assert found.precision == pytest.approx(precision_of(Y, predicted, average="micro"))
     assert found.recall == pytest.approx(recall_of(Y, predicted, average="micro"))
+
+
+def test_bounds_hold_exactly() -> None:
+    Y, scores = np.eye(2, dtype=int), np.array([[0.65, 0.55], [0.55, 0.65]])
+    assert tune_auto(Y, scores, lower=0.7).values.tolist() == [0.5, 0.5]  # empty: the upper one
+    for upper in (0.3, 0.7, 1.0):
+        tuned = tune_auto(np.zeros((4, 2)), np.zeros((4, 2)), upper=upper)
+        assert tuned.values.tolist() == [upper, upper]
+    high = np.full((4, 2), 1.0)
+    for upper, n_labels in ((1.0, 2.0), (np.inf, 0.0)):
+        tuned = tune_auto(np.zeros((4, 2)), high, upper=upper, zero_division=1, average="instance")
+        assert tuned.single_figures is not None
+        assert tuned.single_figures.labels == n_labels
+
+
+def test_an_f_of_nothing_is_0_if_nothing_is_said() -> None:
+    assert tune_auto(np.zeros((4, 2)), np.zeros((4, 2))).score == 0.0
 
 
 @pytest.mark.parametrize("shape", [(0, 0), (0, 3), (4, 0), (4, 3)])

@@ -214,6 +214,10 @@ def test_numbers_that_cannot_be_are_refused(place: int) -> None:
             continue  # a sum, a weight, or a part of a matrix
         with pytest.raises(ValueError, match="second stage"):
             SecondStage.from_array(damaged)
+    half = kept.copy()
+    half[1] = 0.5  # of an example
+    with pytest.raises(ValueError, match="second stage"):
+        SecondStage.from_array(half)
     huge = kept.copy()
     huge[17:60] = 1e308  # counts, whose sum would be infinite
     with pytest.raises(ValueError, match="second stage"):

@@ -308,7 +308,6 @@ def _candidates(lower: float, upper: float) -> FloatArray:
     least = real("lower", lower, 0.0, math.inf)
     least = min(max(least, SMALLEST), greatest)
     found = np.unique(geometric(least, greatest, _CANDIDATES))
-    found[-1] = greatest
     return np.append(found, as_default(upper)) if upper > 1 else found
 
 
