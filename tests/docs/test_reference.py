@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from importlib import import_module
 from pathlib import Path
@@ -15,6 +16,7 @@ from labelgrove.models import ESTIMATORS
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 PAGES = {page: page.read_text(encoding="utf-8") for page in REFERENCE.rglob("*.md")}
 ENTRY = re.compile(r"^\.\. auto(?:class|exception|function):: (\w+)$", re.MULTILINE)
+DEFAULT = re.compile(r"^(\w+(?:, \w+)*) : .*\bdefault=(.+)$", re.MULTILINE)
 PACKAGE = re.compile(r"^\.\. automodule:: labelgrove\.(\w+)$", re.MULTILINE)
 
 
@@ -25,6 +27,24 @@ def test_every_public_name_has_an_entry() -> None:
             entries |= set(dir(import_module(f"labelgrove.{package}")))
     public = {*labelgrove.__all__, *models.__all__} - {"ESTIMATORS", "__version__"}
     assert sorted(public - entries) == []
+
+
+def test_defaults_are_what_the_docstrings_say() -> None:
+    packages = ("data", "evaluation", "metrics", "models", "text", "trees", "tuning")
+    modules = [labelgrove, *(import_module(f"labelgrove.{package}") for package in packages)]
+    things = [getattr(module, name) for module in modules for name in module.__all__]
+    callables = [thing for thing in things if callable(thing)]
+    for thing in filter(inspect.isclass, list(callables)):
+        own = inspect.getmembers(thing, inspect.isfunction)
+        callables += [method for name, method in own if not name.startswith(("_", "set_"))]
+    found = 0
+    for thing in callables:
+        for names, said in DEFAULT.findall(inspect.getdoc(thing) or ""):
+            parameters = inspect.signature(thing).parameters
+            for name, default in zip(names.split(", "), said.split(" and "), strict=True):
+                assert parameters[name].default == eval(default), (thing, name)
+                found += 1
+    assert found > 50
 
 
 def test_nothing_has_two_entries() -> None:
