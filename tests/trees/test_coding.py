@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from labelgrove import DataError, LabelTree, ParameterError
 from labelgrove.trees import fano_tree, huffman_tree
+from labelgrove.trees._codes import _sums
 from trees.definitions import fano, label_depths, least_total_depth, nested, total_depth
 
 COUNTS = st.integers(0, 20)
@@ -62,6 +64,11 @@ def test_huffman_of_equals_is_no_deeper_than_need_be() -> None:
 def test_fano_cuts_as_defined(counts: list[int], arity: int, max_leaves: int) -> None:
     tree = fano_tree(counts, arity=arity, max_leaves=max_leaves)
     assert nested(tree) == fano(counts, arity, max_leaves)
+
+
+def test_errors_of_sums_do_not_grow_with_their_number() -> None:
+    tenths = np.full(100_000, 0.1)
+    assert _sums(tenths)[-1] == pytest.approx(math.fsum(tenths), rel=4e-16, abs=0)
 
 
 @given(MANY)
