@@ -57,6 +57,12 @@ class HashedText(  # type: ignore[call-arg]
     ParameterError
         By any method, if a parameter lies outside its domain.
 
+    Notes
+    -----
+    To a regular expression, combining marks are not word characters. So the default pattern cuts
+    words at the vowel signs of Indic, Thai and Khmer script, and at accents in decomposed text;
+    `TextFeatures` does not.
+
     Examples
     --------
     >>> X = HashedText(n_features=2**10).fit_transform(["a heap of words", "words, words, words"])
