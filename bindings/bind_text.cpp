@@ -63,6 +63,7 @@ TextOptions options_from(const nb::dict& given) {
   take_option(given, "first_documents", options.first_documents);
   take_option(given, "rare_count_more", options.rare_count_more);
   take_option(given, "fold_accents", options.fold_accents);
+  take_option(given, "symbols", options.symbols);
   return options;
 }
 
@@ -143,12 +144,12 @@ void register_text(nb::module_& module) {
           nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("threads"));
   module.def(
       "words_of",
-      [](const nb::str& text) {
+      [](const nb::str& text, bool symbols) {
         nb::list one;
         one.append(text);
         const Texts texts(one);
         std::vector<std::uint64_t> ends;
-        WordReader(false).read(texts.views()[0], [&](const Word& word) {
+        WordReader(false, symbols).read(texts.views()[0], [&](const Word& word) {
           for_each_part(word, [&](const Word& part) {
             ends.push_back(part.begin);
             ends.push_back(part.end);
@@ -156,7 +157,7 @@ void register_text(nb::module_& module) {
         });
         return to_array(ends);
       },
-      nb::arg("text"),
+      nb::arg("text"), nb::arg("symbols"),
       "Where, in bytes of UTF-8, each word begins and ends, or each two letters in scripts without spaces.");
 }
 

@@ -82,7 +82,7 @@ void sort_entries(std::vector<Entry>& entries, std::vector<Entry>& scratch) {
 class Counter {
  public:
   explicit Counter(const TextOptions& options, std::uint32_t first_piece)
-      : options_(options), first_piece_(first_piece), reader_(options.fold_accents), slots_(256) {}
+      : options_(options), first_piece_(first_piece), reader_(options.fold_accents, options.symbols), slots_(256) {}
 
   // Appends the row of a text.
   void count(std::string_view text, SparseRows& rows) {

@@ -27,7 +27,8 @@ constexpr std::uint32_t kTrailings = 28;
 
 }  // namespace
 
-WordReader::WordReader(bool fold_accents) : unicode_(&Unicode::tables()), fold_accents_(fold_accents) {
+WordReader::WordReader(bool fold_accents, bool symbols)
+    : unicode_(&Unicode::tables()), fold_accents_(fold_accents), symbols_(symbols) {
   for (std::uint32_t point = 0; point < plain_.size(); ++point) {
     const auto mapped = unicode_->mapped(unicode_->entry(point));
     const std::uint32_t to = mapped.empty() ? point : mapped[0];

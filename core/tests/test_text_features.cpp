@@ -49,6 +49,23 @@ TEST("text: words are runs of letters, digits and their marks, in the order of t
   CHECK(words_of("\u5929\u6c17x \u5929") == std::vector<std::string>({"\u5929\u6c17", "x", "\u5929"}));
 }
 
+TEST("text: symbols form words on request, emoji each its own") {
+  const auto expect = [](std::string_view text, const std::vector<std::string>& words) {
+    std::vector<std::string> found;
+    WordReader(false, true).read(text, [&](const Word& word) {
+      found.emplace_back(text.substr(word.begin, word.end - word.begin));
+    });
+    CHECK(found == words);
+  };
+  expect("if(a->b!=1){c++;}", {"if", "(", "a", "->", "b", "!=", "1", "){", "c", "++;}"});
+  expect(" , \t;\n\u00a0\u3000\u200b.", {",", ";", "."});
+  expect("!\u263a\ufe0f\U0001f600\U0001f600!!", {"!", "\u263a", "\U0001f600", "\U0001f600", "!!"});
+  expect("\U0001f1e9\U0001f1ea", {"\U0001f1e9\U0001f1ea"});
+  expect("=\u0338 \u2260", {"=\u0338", "\u2260"});
+  expect("a\xff\xfe-\ufffd", {"a", "-"});
+  expect("\u5929\u3002x", {"\u5929", "\u3002", "x"});
+}
+
 TEST("text: the parts of a word are two neighbouring letters if its script has no spaces, else the word") {
   const auto parts_of = [](std::string_view text) {
     std::vector<std::string> found;

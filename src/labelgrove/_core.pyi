@@ -624,7 +624,7 @@ class TextFeatures:
 
     def learn(self, indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> tuple: ...
 
-def words_of(text: str) -> NDArray[numpy.uint64]:
+def words_of(text: str, symbols: bool) -> NDArray[numpy.uint64]:
     """
     Where, in bytes of UTF-8, each word begins and ends, or each two letters in scripts without spaces.
     """

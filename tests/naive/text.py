@@ -49,6 +49,11 @@ def hashed(units: Iterable[int]) -> int:
     return value
 
 
+def stands_alone(unit: int) -> bool:
+    """Whether a symbol is a word by itself, unlike punctuation and the halves of flags."""
+    return unit >= 0x2190 and not 0x1F1E6 <= unit <= 0x1F1FF
+
+
 def plain(text: str) -> str:
     """Compatibility forms taken apart, case folded, and Hangul syllables put together again."""
     for _ in range(2):
@@ -80,7 +85,7 @@ class NaiveTextFeatures:
         """The units of every word, and whether it is of a script without spaces."""
         text = plain("".join(one for one in text if ord(one) not in self.ignored))
         letters: list[int] = []
-        run = False
+        run = "blank"
         for one in text:
             point, category = ord(one), unicodedata.category(one)
             if point in self.ignored:
@@ -95,14 +100,20 @@ class NaiveTextFeatures:
                 continue
             is_letter = category[0] in "LN"
             spaceless = point in self.unspaced and category not in {"Nd", "No"}
-            if letters and (not is_letter or spaceless != run or len(letters) == LONGEST_WORD):
-                yield letters, run
-                letters = []
+            blank = category[0] == "Z" or category == "Cc" or point in {0x200B, 0xFFFD}
             if is_letter:
+                kind = "unspaced" if spaceless else "spaced"
+            else:
+                kind = "symbols" if self.options["symbols"] and not blank else "blank"
+            alone = kind == "symbols" and any(map(stands_alone, [point, *letters[-1:]]))
+            if letters and (kind != run or alone or len(letters) == LONGEST_WORD):
+                yield letters, run == "unspaced"
+                letters = []
+            if kind != "blank":
                 letters.append(point)
-                run = spaceless
+                run = kind
         if letters:
-            yield letters, run
+            yield letters, run == "unspaced"
 
     # --- features ------------------------------------------------------------------------------
 

@@ -35,6 +35,7 @@ OPTIONS: dict[str, Any] = {
     "first_documents": 0,
     "rare_count_more": True,
     "fold_accents": False,
+    "symbols": False,
 }
 VARIANTS: list[dict[str, Any]] = [
     {},
@@ -44,6 +45,8 @@ VARIANTS: list[dict[str, Any]] = [
     {"shortest_run": 2, "longest_run": 2, "least_documents": 1, "rare_count_more": False},
     {"fold_accents": True, "least_documents": 3, "columns": 64},
     {"most_features": 5, "first_documents": 3},
+    {"symbols": True, "longest_run": 2},
+    {"symbols": True, "fold_accents": True, "beginnings": True},
 ]
 
 old = unicodedata.ucd_3_2_0  # its characters mean the same in every Python
@@ -68,6 +71,7 @@ SOME = [
     "",
     "e\u0301 \u00e9",
     "1 \u00bd x\u00b2",
+    "a->b \u2260 =\u0338!\u0301\u3000\u3002\U0001f600\U0001f600!!\U0001f1e9\U0001f1ea\ufffd",
 ]
 
 
@@ -372,6 +376,7 @@ def test_nothing_is_transformed_before_it_is_counted_unless_counts_do_not_matter
         ({"subwords_at": "end"}, "subwords_at='end'"),
         ({"subword_weight": 0}, "subword_weight=0"),
         ({"most_features": -1}, "most_features=-1"),
+        ({"symbols": None}, "symbols=None"),
         ({"idf": "yes"}, "idf='yes'"),
         ({"min_documents": 0}, "min_documents=0"),
         ({"fold_accents": None}, "fold_accents=None"),
@@ -403,6 +408,21 @@ def test_a_column_of_arrow_is_texts() -> None:
         assert (found != expected).nnz == 0
     with pytest.raises(DataError, match="row 1: None found"):
         TextFeatures().fit(pa.array(["a", None]))
+
+
+def test_symbols_are_words_on_request() -> None:
+    text = "a->b \U0001f600\U0001f600"
+    assert len(TextFeatures("words").sources(text)) == 2
+    features = TextFeatures("words", words=(1, 2), symbols=True).fit([text])
+    names = [name for names in features.sources(text).values() for name in names]
+    assert sorted(names) == sorted(
+        ["a", "->", "b", "\U0001f600", "a->", "->b", "b \U0001f600", "\U0001f600\U0001f600"]
+    )
+    header, arrays = features.state()
+    assert header.pop("kind") == TextFeatures.kind
+    again = TextFeatures.from_state(header, arrays)
+    assert (again.transform([text]) != features.transform([text])).nnz == 0
+    assert "symbols" not in TextFeatures().to_dict()
 
 
 def test_it_is_an_estimator_and_its_state_can_be_kept() -> None:

@@ -31,6 +31,7 @@ struct TextOptions {
   std::uint32_t first_documents = 0;    // except while there are at most this many documents
   bool rare_count_more = true;          // weight by inverse document frequency
   bool fold_accents = false;
+  bool symbols = false;  // runs of symbols are words, too
 };
 
 // The document frequencies of features, and the rows that follow from them.

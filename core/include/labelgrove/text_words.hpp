@@ -1,4 +1,5 @@
-// Splits text into words at separators, and normalises them to lower case and one encoding of each character.
+// Splits text into words at separators, and normalises them to lower case and one encoding of each character. On
+// request, symbols form words, too.
 #pragma once
 
 #include <array>
@@ -18,6 +19,16 @@ using Unit = std::uint32_t;
 inline constexpr std::size_t kLongestWord = 64;  // in units; longer words are cut
 inline constexpr std::size_t kMostMarks = 30;    // of a letter; further ones are dropped
 inline constexpr Unit kBoundary = 0x20;          // before and after a word; never part of one
+
+// Whether a separator is white space, a control character or no character at all, and not a symbol.
+constexpr bool is_blank(std::uint32_t point) {
+  return point <= 0x20 || (point >= 0x7f && point <= 0xa0) || point == 0x1680 || (point >= 0x2000 && point <= 0x200b) ||
+         point == 0x2028 || point == 0x2029 || point == 0x202f || point == 0x205f || point == 0x3000 ||
+         point == kReplacement;
+}
+
+// Whether a symbol, such as an emoji, is a word by itself; others form runs, as do the two halves of a flag.
+constexpr bool stands_alone(Unit symbol) { return symbol >= 0x2190 && !(symbol >= 0x1f1e6 && symbol <= 0x1f1ff); }
 
 constexpr Unit with_mark(Unit unit, std::uint32_t mark) { return ((unit ^ mark) * 0x01000193U) | 0x80000000U; }
 
@@ -50,8 +61,9 @@ void for_each_part(const Word& word, Use&& use) {
 // Finds the words of one text after another. Not thread-safe: use one for each thread.
 class WordReader {
  public:
-  // `fold_accents` drops marks above, below and through a letter, if Unicode defines the letter without them.
-  explicit WordReader(bool fold_accents);
+  // `fold_accents` drops marks above, below and through a letter, if Unicode defines the letter without them. With
+  // `symbols`, separators that are not blank form words.
+  explicit WordReader(bool fold_accents, bool symbols = false);
 
   // Calls use(word) for every word, in order. Its spans are only valid during the call.
   template <typename Use>
@@ -83,7 +95,13 @@ class WordReader {
       const CharacterKind kind = Unicode::kind(entry);
       switch (kind) {
         case CharacterKind::separator:
-          end_word();
+          if (symbols_ && !is_blank(point)) {
+            end_letter();
+            if (stands_alone(point) || (size_ != 0 && stands_alone(units_[size_ - 1]))) end_word();
+            add_letter(point, kind);
+          } else {
+            end_word();
+          }
           break;
         case CharacterKind::letter:
         case CharacterKind::unspaced:
@@ -138,8 +156,9 @@ class WordReader {
 
   const Unicode* unicode_;
   bool fold_accents_;
+  bool symbols_;
   std::array<std::uint8_t, 128> plain_{};         // by ASCII character: the unit of a letter or digit; 0 for all others
-  CharacterKind run_ = CharacterKind::separator;  // of the word's letters, if there are any
+  CharacterKind run_ = CharacterKind::separator;  // of the word's letters, or separator if it consists of symbols
   std::array<Unit, kLongestWord> units_{};
   std::array<std::size_t, kLongestWord> begins_{};  // of the units, if the script has no spaces
   std::size_t size_ = 0;

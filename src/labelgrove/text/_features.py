@@ -90,6 +90,9 @@ class TextFeatures(  # type: ignore[call-arg]
     fold_accents : bool, default=False
         Whether é equals e: dots and accents above, below and through a letter are removed. Letters
         that Unicode does not decompose, such as ø, are kept.
+    symbols : bool, default=False
+        Whether symbols are words, too: each run of punctuation, such as ``->``, and each emoji.
+        This helps with source code, technical texts and short messages.
     embeddings : {None, "wordllama"} or callable, default=None
         Appends columns for the meaning of a text. ``"wordllama"`` has 256 columns, was trained
         mainly on English, and is installed by ``pip install "labelgrove[embeddings]"``. A callable
@@ -152,6 +155,7 @@ class TextFeatures(  # type: ignore[call-arg]
         min_documents: int | None = None,
         most_features: int | None = None,
         fold_accents: bool = False,
+        symbols: bool = False,
         embeddings: str | Embed | None = None,
         embedding_weight: float = 0.5,
         n_jobs: int | None = 1,
@@ -166,6 +170,7 @@ class TextFeatures(  # type: ignore[call-arg]
         self.min_documents = min_documents
         self.most_features = most_features
         self.fold_accents = fold_accents
+        self.symbols = symbols
         self.embeddings = embeddings
         self.embedding_weight = embedding_weight
         self.n_jobs = n_jobs
@@ -306,7 +311,8 @@ class TextFeatures(  # type: ignore[call-arg]
 
     def spans(self, text: str) -> list[Span]:
         """Return the words of a text, then the runs that are features or have some."""
-        return words_and_runs(text, self._settings()["words"][1])
+        settings = self._settings()
+        return words_and_runs(text, settings["words"][1], settings["symbols"])
 
     def rows(self, texts: Iterable[str] | CountedTexts, threads: int) -> Rows:
         """As `transform`, for the estimators; counted texts are accepted, too."""
@@ -532,8 +538,12 @@ def _new_engine(settings: Mapping[str, Any]) -> _core.TextFeatures:
 
 
 def _as_json(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings as `to_dict` does, without those of an embedding if there is none."""
-    unused = () if settings["embeddings"] else ("embeddings", "embedding_weight")
+    """Return settings as `to_dict` does, without those of an embedding or symbols if unused.
+
+    So models that have neither can be read by versions that know neither.
+    """
+    unused = [] if settings["embeddings"] else ["embeddings", "embedding_weight"]
+    unused += [] if settings["symbols"] else ["symbols"]
     return {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in settings.items()

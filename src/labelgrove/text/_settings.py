@@ -63,6 +63,7 @@ def settings_of(parameters: Mapping[str, Any]) -> dict[str, Any]:
         "min_documents": least,
         "most_features": integer("most_features", chosen["most_features"], 0, _MOST),
         "fold_accents": flag("fold_accents", parameters["fold_accents"]),
+        "symbols": flag("symbols", parameters["symbols"]),
         "embeddings": embeddings if isinstance(embeddings, str | None) else GIVEN,
         "embedding_weight": real("embedding_weight", parameters["embedding_weight"], 1e-3, 1e3),
     }
@@ -94,6 +95,7 @@ def core_options(settings: Mapping[str, Any]) -> dict[str, Any]:
         "first_documents": _FIRST_DOCUMENTS,
         "rare_count_more": settings["idf"],
         "fold_accents": settings["fold_accents"],
+        "symbols": settings["symbols"],
     }
 
 

@@ -26,11 +26,14 @@ class Span(NamedTuple):
     is_run: bool
 
 
-def words_and_runs(text: str, longest: int) -> list[Span]:
-    """Return the words of a text, then its runs: of up to `longest` words, and without spaces."""
+def words_and_runs(text: str, longest: int, symbols: bool) -> list[Span]:
+    """Return the words of a text, then its runs: of up to `longest` words, and without spaces.
+
+    With `symbols`, these are words, too.
+    """
     [checked] = checked_texts([text])
     raw = checked.encode("utf-8", "replace")
-    ends = _core.words_of(checked).reshape(-1, 2)
+    ends = _core.words_of(checked, symbols).reshape(-1, 2)
     # Every character has exactly one byte in UTF-8 that is not a continuation byte.
     before = np.cumsum(np.frombuffer(raw, np.uint8) & 0xC0 != 0x80)
     places = [(int(before[a]) - 1, int(before[b - 1])) for a, b in ends.tolist()]
