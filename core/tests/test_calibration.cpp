@@ -23,7 +23,7 @@ std::vector<float> curve(const Calibration& calibration) {
 
 TEST("calibration: with few positives it is the link of the squared hinge") {
   MarginCounts counts;
-  for (int i = 0; i < 49; ++i) counts.add(-1.0F, true);
+  for (int i = 0; i < 19; ++i) counts.add(-1.0F, true);
   const std::vector<float> found = curve(Calibration(counts));
   CHECK(!Calibration(counts).measured());
   for (std::size_t bin = 0; bin < kBins; ++bin) {
