@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,21 @@ def stands_alone(unit: int) -> bool:
     return unit >= 0x2190 and not 0x1F1E6 <= unit <= 0x1F1FF
 
 
+def is_symbol(one: str) -> bool:
+    """Whether a character is a symbol in every form, such as an ellipsis or its three dots."""
+    forms = one + unicodedata.normalize("NFKD", one)
+    return not any(unicodedata.category(form)[0] in "LNM" for form in forms)
+
+
 def plain(text: str) -> str:
+    """Text in one form, between symbols, which stay as they are."""
+    return "".join(
+        "".join(run) if symbols else _plain("".join(run))
+        for symbols, run in groupby(text, is_symbol)
+    )
+
+
+def _plain(text: str) -> str:
     """Compatibility forms taken apart, case folded, and Hangul syllables put together again."""
     for _ in range(2):
         text = unicodedata.normalize("NFKD", text)

@@ -72,6 +72,7 @@ SOME = [
     "e\u0301 \u00e9",
     "1 \u00bd x\u00b2",
     "a->b \u2260 =\u0338!\u0301\u3000\u3002\U0001f600\U0001f600!!\U0001f1e9\U0001f1ea\ufffd",
+    "\u2024 . \u2026",  # symbols that are written alike stay apart
 ]
 
 
