@@ -11,6 +11,11 @@ namespace {
 
 constexpr double kHorizon = 64.0;  // examples over which the running means average
 
+// In blocks a label's examples count as much as this many, if it has more, but each as this share of one at least
+// (docs/decisions/arow.md).
+constexpr double kEnough = 32.0;
+constexpr double kLeastShare = 0.05;
+
 }  // namespace
 
 void BlockGauge::observe(std::span<const LabelId> labels) {
@@ -28,7 +33,7 @@ void BlockGauge::observe(std::span<const LabelId> labels) {
   }
   for (const LabelId label : labels) {
     if (label >= counts_.size()) counts_.resize(std::size_t{label} + 1);
-    ++counts_[label];
+    if (counts_[label]++ == 0) ++met_;
   }
   labels_ += labels.size();
   last_.assign(labels.begin(), labels.end());
@@ -36,6 +41,13 @@ void BlockGauge::observe(std::span<const LabelId> labels) {
 }
 
 double BlockGauge::blocks() const { return possible_ > 0.0 ? std::clamp(repeated_ / possible_, 0.0, 1.0) : 0.0; }
+
+double BlockGauge::share() const {
+  const double excess = std::max(0.0, 2.0 * blocks() - 1.0);
+  if (excess == 0.0) return 1.0;
+  const double per_label = static_cast<double>(labels_) / static_cast<double>(met_);
+  return 1.0 - excess * excess * (1.0 - std::clamp(kEnough / per_label, kLeastShare, 1.0));
+}
 
 double BlockGauge::labels_per_example() const {
   return examples_ > 0 ? static_cast<double>(labels_) / static_cast<double>(examples_) : 0.0;
@@ -67,6 +79,7 @@ BlockGauge::BlockGauge(const ArrayReader& saved, LabelId n_labels, std::uint64_t
   last_.assign(last.begin(), last.end());
   examples_ = examples[0];
   labels_ = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+  met_ = counts.size() - static_cast<std::uint64_t>(std::ranges::count(counts, std::uint64_t{0}));
   repeated_ = means[0];
   possible_ = means[1];
 }

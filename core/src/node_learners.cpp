@@ -79,13 +79,12 @@ void NodeLearners::drop_theta(NodeId v) {
 }
 
 void NodeLearners::learn(NodeId v, ExampleId example, std::span<const std::uint32_t> positives, std::size_t children,
-                         std::uint32_t replays, Evidence evidence, bool fades) {
+                         const Lesson& lesson) {
   const auto first = static_cast<std::uint32_t>(positives_.size());
   positives_.insert(positives_.end(), positives.begin(), positives.end());
   examples_.retain(example);
-  enqueue(v,
-          {Event::Kind::learn, example, first, static_cast<std::uint32_t>(positives.size()), replays, evidence, fades});
-  nodes_[v]->cost += examples_.view(example).size * (children + 1) * (replays + 1);
+  enqueue(v, {Event::Kind::learn, example, first, static_cast<std::uint32_t>(positives.size()), lesson});
+  nodes_[v]->cost += examples_.view(example).size * (children + 1) * (lesson.replays + 1);
 }
 
 void NodeLearners::enqueue(NodeId v, Event event) {
@@ -163,15 +162,17 @@ void NodeLearners::work_off(Node& node, std::span<const Event> events, std::span
 // UPDATECLASSIFIERS (Algorithm 7) for the children of one node, and its replays.
 void NodeLearners::learn_one(Node& node, const Event& event, std::span<const std::uint32_t> positives,
                              Workspace& work) {
-  node.block.learn(examples_.view(event.example), positives, examples_.weight(event.example), event.evidence, work);
+  const Lesson& lesson = event.lesson;
+  const float share = lesson.share * examples_.weight(event.example);
+  node.block.learn(examples_.view(event.example), positives, share, lesson.evidence, work);
   ExampleId unneeded = event.example;
   if (replay_.replay > 0) {
     unneeded = node.memory.offer(seed_, replay_.replay_memory, event.example, positives);
-    const float lighter = replay_.replay_most > 0 && event.replays > kFullReplays
-                              ? static_cast<float>(kFullReplays) / static_cast<float>(event.replays)
+    const float lighter = replay_.replay_most > 0 && lesson.replays > kFullReplays
+                              ? static_cast<float>(kFullReplays) / static_cast<float>(lesson.replays)
                               : 1.0F;
-    const bool fades = event.fades && node.memory.reached() % kFadesAfter == 0;
-    for (std::uint32_t r = 0; r < event.replays; ++r) {
+    const bool fades = lesson.fades && node.memory.reached() % kFadesAfter == 0;
+    for (std::uint32_t r = 0; r < lesson.replays; ++r) {
       const std::size_t i = node.memory.pick(seed_, r);
       const ExampleId again = node.memory.example(i);
       const float weight = lighter * examples_.weight(again);

@@ -240,28 +240,31 @@ void OnlinePlt::assign(ExampleId example, std::span<const LabelId> labels) {
   }
   std::ranges::sort(reached_);
   learners_.make_room_for_learning(path_, tree_, learners_.examples().view(example).size, labels.size());
-  const std::uint32_t replays = replays_after(labels);
-  const bool single = gauge_ && gauge_->labels_per_example() < kSingle;
-  const Evidence evidence = single && gauge_->blocks() < kMixed ? Evidence::by_loss : Evidence::full;
+  const Lesson lesson = lesson_of(labels);
   for (const NodeId v : path_) {
     if (!learners_.has(v)) continue;
     slots_.clear();
     auto child = std::ranges::lower_bound(reached_, std::pair(v, std::uint32_t{0}));
     for (; child != reached_.end() && child->first == v; ++child) slots_.push_back(child->second);
-    learners_.learn(v, example, slots_, tree_[v].children.size(), replays, evidence, gauge_ && !single);
+    learners_.learn(v, example, slots_, tree_[v].children.size(), lesson);
     // A search has just opened the node to predict this example, so its rows are still in the cache.
     const bool searched = searched_ == examples_seen_ + 1;
     if (searched && v < opened_.size() && opened_[v].first == search_) learners_.bring_up_to_date(v);
   }
 }
 
-// The number of replays after an example with these labels: the more labels come in blocks, the more replays. It is
-// quadratic because replays do not pay in streams whose topics merely drift, where some labels repeat.
-std::uint32_t OnlinePlt::replays_after(std::span<const LabelId> labels) {
-  if (!gauge_) return options_.replay;
+// How an example with these labels is learnt. The more labels come in blocks, the more replays follow: their number is
+// quadratic, because they do not pay in streams whose topics merely drift, where some labels repeat.
+Lesson OnlinePlt::lesson_of(std::span<const LabelId> labels) {
+  if (!gauge_) return {.replays = options_.replay};
   gauge_->observe(labels);
   const double blocks = gauge_->blocks();
-  return options_.replay + static_cast<std::uint32_t>((options_.replay_most - options_.replay) * (blocks * blocks));
+  const double more = (options_.replay_most - options_.replay) * (blocks * blocks);
+  const bool single = gauge_->labels_per_example() < kSingle;
+  return {.replays = options_.replay + static_cast<std::uint32_t>(more),
+          .evidence = single && blocks < kMixed ? Evidence::by_loss : Evidence::full,
+          .fades = !single,
+          .share = static_cast<float>(gauge_->share())};
 }
 
 void OnlinePlt::remove_labels(std::span<const LabelId> labels) {

@@ -1,4 +1,5 @@
 #include <stdexcept>
+#include <tuple>
 #include <vector>
 
 #include "harness.hpp"
@@ -52,6 +53,22 @@ TEST("block gauge: a label of all examples, or labels that never recur, are not 
   BlockGauge none;
   for (int i = 0; i < 500; ++i) none.observe({});
   CHECK_EQ(none.blocks(), 0.0);
+}
+
+TEST("block gauge: in blocks an example counts the less, the more examples the labels have had") {
+  BlockGauge gauge;
+  CHECK_EQ(gauge.share(), 1.0);
+  live(gauge, 20, 1, 4000);
+  CHECK_EQ(gauge.share(), 1.0);  // mixed
+  for (const auto& [run, least, most] : std::vector<std::tuple<std::size_t, double, double>>{
+           {30, 0.999, 1.0}, {100, 0.3, 0.5}, {400, 0.07, 0.2}, {4000, 0.05, 0.06}}) {
+    BlockGauge sorted;
+    for (LabelId label = 0; label < 20; ++label) {
+      for (std::size_t i = 0; i < run; ++i) sorted.observe(std::vector{label});
+    }
+    CHECK(sorted.share() >= least);
+    CHECK(sorted.share() <= most);
+  }
 }
 
 TEST("block gauge: the mean number of labels includes examples without labels") {

@@ -34,7 +34,7 @@ void live(NodeLearners& learners, unsigned threads) {
           const Example x = random_example(random, 12, 0.4);
           const ExampleId example = learners.examples().add(x.view(), 1.0, random.between(0.5F, 2.0F));
           for (NodeId v = 0; v < 10; ++v)
-            learners.learn(v, example, random_subset(random, 2, 0.5), 2, 2, Evidence::full, true);
+            learners.learn(v, example, random_subset(random, 2, 0.5), 2, {.replays = 2, .fades = true, .share = 0.5F});
           learners.examples().release(example);
           if (i == 5) learners.bring_up_to_date(static_cast<NodeId>(window));
         }
@@ -62,7 +62,7 @@ TEST("node learners: the same for any number of threads, and as blocks learn alo
     const float weight = random.between(0.5F, 2.0F);
     for (NodeId v = 0; v < 10; ++v) {
       const auto positives = random_subset(random, 2, 0.5);
-      if (v == 0) alone.learn(x.view(), positives, weight, Evidence::full, work);
+      if (v == 0) alone.learn(x.view(), positives, 0.5F * weight, Evidence::full, work);
     }
   }
   CHECK(same_bits(weights_of(alone), weights_of(one.block(0))));

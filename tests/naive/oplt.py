@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 
+import numpy as np
+
 from .label_tree import Label, LabelTree, Node
 from .learners import Evidence, Instance, Learner
 from .policy import Policy
@@ -174,12 +176,13 @@ class OPLT:
         P, N = assign_to_nodes(self.tree, labels)  # line 1
         times = times_now(self.replay, self.gauge, labels)
         evidence = Evidence.BY_LOSS if self.gauge.single() else Evidence.FULL
+        now = float(np.float32(self.gauge.share()) * np.float32(weight))
         for v in P:  # line 2
-            self.H[v].update(x, +1, weight=weight, evidence=evidence)  # line 3
+            self.H[v].update(x, +1, weight=now, evidence=evidence)  # line 3
             if v in self.Theta:  # line 4
-                self.Theta[v].update(x, +1, weight=weight, evidence=evidence)
+                self.Theta[v].update(x, +1, weight=now, evidence=evidence)
         for v in N:  # line 5
-            self.H[v].update(x, -1, weight=weight, evidence=evidence)
+            self.H[v].update(x, -1, weight=now, evidence=evidence)
         for v in [SUPER_ROOT, *P]:
             if v in self.memory:
                 self._remember_and_replay(v, x, P, weight, times)

@@ -29,6 +29,8 @@ class BlockGauge {
   void observe(std::span<const LabelId> labels);
   // From 0 (mixed) to 1 (one class after another).
   double blocks() const;
+  // By how much a new example counts, from 1/20 to 1: in blocks the less, the more examples the labels have had.
+  double share() const;
   // The mean number of labels per example; 0 before the first.
   double labels_per_example() const;
 
@@ -37,6 +39,7 @@ class BlockGauge {
   std::vector<LabelId> last_;          // labels of the previous example
   std::uint64_t examples_ = 0;
   std::uint64_t labels_ = 0;  // the sum of the counts
+  std::uint64_t met_ = 0;     // the number of counts that are not 0
   double repeated_ = 0.0;     // running mean: the share of an example's labels that repeat, in excess of chance
   double possible_ = 0.0;     // running mean: the largest possible value of that
 };

@@ -34,6 +34,14 @@ struct ReplayOptions {
   std::uint64_t max_bytes = 0;      // memory budget of the whole tree; 0 is unbounded
 };
 
+// How every node that an example reaches learns it.
+struct Lesson {
+  std::uint32_t replays = 0;  // the number of remembered examples that are learnt again after it
+  Evidence evidence = Evidence::full;
+  bool fades = false;  // whether the first replay also fades weights, once every few examples
+  float share = 1.0F;  // of its weight, with which it is learnt this time
+};
+
 class NodeLearners {
  public:
   NodeLearners(const LearnerOptions& learner, const ReplayOptions& replay, std::uint64_t seed)
@@ -71,11 +79,10 @@ class NodeLearners {
   void add_leaf(NodeId v) { enqueue(v, {Event::Kind::add_leaf, kNone, 0}); }
   void reset_child(NodeId v, std::uint32_t child) { enqueue(v, {Event::Kind::reset_child, kNone, child}); }
   void drop_theta(NodeId v);
-  // Queues the example, which is positive for the given children of v, followed by `replays` remembered examples.
-  // `children` is v's number of children; it only serves to estimate the cost. If `fades`, the first replay also fades
-  // weights, once every few examples.
+  // Queues the example, which is positive for the given children of v. `children` is v's number of children; it only
+  // serves to estimate the cost.
   void learn(NodeId v, ExampleId example, std::span<const std::uint32_t> positives, std::size_t children,
-             std::uint32_t replays, Evidence evidence, bool fades);
+             const Lesson& lesson);
 
   // --- the budget ----------------------------------------------------------------------------------------------------
   // Bytes are counted from shapes, as an upper bound of what is held, so that the count depends only on the stream and
@@ -113,12 +120,10 @@ class NodeLearners {
   struct Event {
     enum class Kind : std::uint32_t { learn, add_leaf, reset_child, drop_theta };
     Kind kind;
-    ExampleId example;          // learn
-    std::uint32_t first;        // learn: index in positives_ of its first positive child; reset_child: the child
-    std::uint32_t count = 0;    // learn: number of positive children
-    std::uint32_t replays = 0;  // learn: number of examples that are learnt again after it
-    Evidence evidence = Evidence::full;  // learn
-    bool fades = false;                  // learn
+    ExampleId example;        // learn
+    std::uint32_t first;      // learn: index in positives_ of its first positive child; reset_child: the child
+    std::uint32_t count = 0;  // learn: number of positive children
+    Lesson lesson = {};       // learn
   };
   struct Task;
   struct Node {

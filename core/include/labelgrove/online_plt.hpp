@@ -122,7 +122,7 @@ class OnlinePlt {
   void take_place(NodeId v, LabelId label);
   void settle_theta(NodeId v);
   void assign(ExampleId example, std::span<const LabelId> labels);
-  std::uint32_t replays_after(std::span<const LabelId> labels);
+  Lesson lesson_of(std::span<const LabelId> labels);
   std::span<const float> probabilities(const Features& x, NodeId v);
   void save_thresholds(ArrayWriter& out) const;
   void load_thresholds(const ArrayReader& saved, bool check_only);
