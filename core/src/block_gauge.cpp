@@ -11,8 +11,9 @@ namespace {
 
 constexpr double kHorizon = 64.0;  // examples over which the running means average
 
-// In blocks a label's examples count as much as this many, if it has more, but each as this share of one at least
-// (docs/decisions/arow.md).
+// In blocks a label's first examples count fully, and all of them as much as kEnough, if there are more, but each as
+// kLeastShare of one at least (docs/decisions/arow.md).
+constexpr std::uint64_t kFirst = 8;
 constexpr double kEnough = 32.0;
 constexpr double kLeastShare = 0.05;
 
@@ -42,7 +43,8 @@ void BlockGauge::observe(std::span<const LabelId> labels) {
 
 double BlockGauge::blocks() const { return possible_ > 0.0 ? std::clamp(repeated_ / possible_, 0.0, 1.0) : 0.0; }
 
-double BlockGauge::share() const {
+double BlockGauge::share(std::span<const LabelId> labels) const {
+  if (std::ranges::any_of(labels, [&](LabelId label) { return counts_[label] <= kFirst; })) return 1.0;
   const double excess = std::max(0.0, 2.0 * blocks() - 1.0);
   if (excess == 0.0) return 1.0;
   const double per_label = static_cast<double>(labels_) / static_cast<double>(met_);

@@ -264,7 +264,7 @@ Lesson OnlinePlt::lesson_of(std::span<const LabelId> labels) {
   return {.replays = options_.replay + static_cast<std::uint32_t>(more),
           .evidence = single && blocks < kMixed ? Evidence::by_loss : Evidence::full,
           .fades = !single,
-          .share = static_cast<float>(gauge_->share())};
+          .share = static_cast<float>(gauge_->share(labels))};
 }
 
 void OnlinePlt::remove_labels(std::span<const LabelId> labels) {

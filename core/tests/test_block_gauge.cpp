@@ -57,17 +57,23 @@ TEST("block gauge: a label of all examples, or labels that never recur, are not 
 
 TEST("block gauge: in blocks an example counts the less, the more examples the labels have had") {
   BlockGauge gauge;
-  CHECK_EQ(gauge.share(), 1.0);
+  CHECK_EQ(gauge.share({}), 1.0);
   live(gauge, 20, 1, 4000);
-  CHECK_EQ(gauge.share(), 1.0);  // mixed
+  CHECK_EQ(gauge.share({}), 1.0);  // mixed
   for (const auto& [run, least, most] : std::vector<std::tuple<std::size_t, double, double>>{
            {30, 0.999, 1.0}, {100, 0.3, 0.5}, {400, 0.07, 0.2}, {4000, 0.05, 0.06}}) {
     BlockGauge sorted;
     for (LabelId label = 0; label < 20; ++label) {
       for (std::size_t i = 0; i < run; ++i) sorted.observe(std::vector{label});
     }
-    CHECK(sorted.share() >= least);
-    CHECK(sorted.share() <= most);
+    CHECK(sorted.share({}) >= least);
+    CHECK(sorted.share({}) <= most);
+    for (std::size_t i = 0; i < 8; ++i) {
+      sorted.observe(std::vector<LabelId>{20});
+      CHECK_EQ(sorted.share(std::vector<LabelId>{20}), 1.0);  // the first examples of a label
+    }
+    sorted.observe(std::vector<LabelId>{20});
+    CHECK_EQ(sorted.share(std::vector<LabelId>{20}), sorted.share({}));
   }
 }
 

@@ -338,7 +338,7 @@ def test_same_where_labels_come_in_blocks(learner: str, memory: int) -> None:
 def test_same_where_labels_come_in_long_blocks(learner: str) -> None:
     twin = learning_by_the_stream(learner, memory=0)
     live(twin, in_blocks(random_stream(5, length=160, names=3, removals=0.0), 50))
-    assert twin.gauge.share() < 0.9
+    assert twin.gauge.share(()) < 0.9
 
 
 @pytest.mark.parametrize("learner", LEARNERS)

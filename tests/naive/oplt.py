@@ -176,7 +176,7 @@ class OPLT:
         P, N = assign_to_nodes(self.tree, labels)  # line 1
         times = times_now(self.replay, self.gauge, labels)
         evidence = Evidence.BY_LOSS if self.gauge.single() else Evidence.FULL
-        now = float(np.float32(self.gauge.share()) * np.float32(weight))
+        now = float(np.float32(self.gauge.share(labels)) * np.float32(weight))
         for v in P:  # line 2
             self.H[v].update(x, +1, weight=now, evidence=evidence)  # line 3
             if v in self.Theta:  # line 4

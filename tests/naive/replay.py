@@ -74,10 +74,11 @@ class BlockGauge:
         """0 for a mixed stream, 1 for one class after another."""
         return min(max(self.repeated / self.possible, 0.0), 1.0) if self.possible > 0 else 0.0
 
-    def share(self) -> float:
-        """By how much a new example counts: in blocks less, if labels have had many examples."""
+    def share(self, labels: Sequence[int]) -> float:
+        """By how much the last example counts: in blocks less, if labels have had many examples."""
         excess = max(0.0, 2.0 * self.blocks() - 1.0)
-        if excess == 0.0:
+        new = any(sum(label in row for row in self.seen) <= 8 for label in labels)
+        if excess == 0.0 or new:
             return 1.0
         per_label = sum(map(len, self.seen)) / len(frozenset().union(*self.seen))
         return 1.0 - excess * excess * (1.0 - min(max(32.0 / per_label, 0.05), 1.0))

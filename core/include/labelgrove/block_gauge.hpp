@@ -29,8 +29,9 @@ class BlockGauge {
   void observe(std::span<const LabelId> labels);
   // From 0 (mixed) to 1 (one class after another).
   double blocks() const;
-  // By how much a new example counts, from 1/20 to 1: in blocks the less, the more examples the labels have had.
-  double share() const;
+  // By how much the example with these labels counts, which has just been observed, from 1/20 to 1: in blocks the less,
+  // the more examples labels have had.
+  double share(std::span<const LabelId> labels) const;
   // The mean number of labels per example; 0 before the first.
   double labels_per_example() const;
 
