@@ -176,6 +176,14 @@ def test_many_columns_are_read_in_linear_time(read) -> None:
         read(",".join([*names, "column 9", "column 7"]) + "\n", name="f.csv")
 
 
+def test_a_long_cell_that_begins_like_a_list_is_read_in_linear_time(read) -> None:
+    started = time.process_time()
+    for opening in "[{":
+        [labels] = read(f'text,label\nc,"{opening}{"a," * 60_000}"\n', name="f.csv").labels
+        assert len(labels) == 1
+    assert time.process_time() - started < 5  # 15 if every comma is tried
+
+
 def test_lists_in_cells_are_several_labels(tmp_path: Path) -> None:
     cells = ["['x', ' y ']", '[""x"", ""it\'s""]', "[1, 2]", "[]", "[draft]", "[[a]]", "[x]; [1]"]
     content = "text,label\n" + "".join(f'a,"{cell}"\n' for cell in cells)
