@@ -75,7 +75,7 @@ def test_tasks_of_lost_workers_are_submitted_again(
 class Elsewhere(Client):
     """Its scheduler or its workers have another version of the library, or none."""
 
-    def __init__(self, scheduler: str | None, worker: str | None) -> None:
+    def __init__(self, scheduler: str | None, worker: str | Exception | None) -> None:
         super().__init__(1)
         self._versions = {"run_on_scheduler": scheduler, "run": worker}
 
@@ -161,6 +161,10 @@ def broken() -> ThreadPoolExecutor:
         (lambda: Elsewhere(None, __version__), "the scheduler does not have labelgrove; expected"),
         (lambda: Elsewhere(__version__, None), "tcp://host:1 does not have labelgrove; expected"),
         (lambda: Elsewhere(__version__, "9.0"), "tcp://host:1 has version 9.0 of labelgrove; exp"),
+        (
+            lambda: Elsewhere(__version__, ImportError("no libgomp")),
+            r"worker tcp://host:1 cannot import labelgrove \(no libgomp\)",
+        ),
         (Older, r"a worker has version 0\.0\.9 of labelgrove; expected "),
     ],
 )

@@ -134,8 +134,11 @@ def _require_versions(client: Any) -> None:
         raise _refusal(error) from error
     found |= {f"worker {address}": version for address, version in on_workers.items()}
     for where, version in found.items():
-        if not isinstance(version, OSError):  # from a worker that has just been lost
-            _require_version(where, version, __version__)
+        if isinstance(version, OSError):  # the worker has just been lost
+            continue
+        if isinstance(version, Exception):
+            raise LabelGroveError(f"{where} cannot import labelgrove ({version})") from version
+        _require_version(where, version, __version__)
 
 
 def _require_version(where: str, found: str | None, expected: str) -> None:
@@ -153,6 +156,6 @@ def _run(version: str, paths: tuple[str, ...], task: Callable[[], Any]) -> Any:
         if not Path(path).exists():
             raise LabelGroveError(
                 f"a worker on {gethostname()} does not see {path}; expected the data set and the "
-                "model's folder under the same paths on all machines"
+                "model under the same paths on all machines"
             )
     return task()

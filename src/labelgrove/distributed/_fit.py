@@ -129,7 +129,7 @@ def fit(
         If the output is a folder, or anything else that a file cannot replace.
     LabelGroveError
         If another process is writing the same file, or if the executor breaks (for example because
-        a worker is killed), is closed, or has workers with another version of the library or that
+        a worker is killed) or is closed, or if its workers have another version of the library or
         do not see the data set or the model's folder.
     OSError
         If a file cannot be read or written.

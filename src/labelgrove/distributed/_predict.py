@@ -76,8 +76,8 @@ def predict_topk(
     ModelFileError
         If the model file is invalid, or has been replaced in the meantime.
     LabelGroveError
-        If the executor breaks (for example because a worker is killed), is closed, or has workers
-        with another version of the library or that do not see the model or the data set.
+        If the executor breaks (for example because a worker is killed) or is closed, or if its
+        workers have another version of the library or do not see the model or the data set.
 
     Examples
     --------
