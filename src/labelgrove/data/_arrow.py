@@ -159,14 +159,16 @@ def _contents(
 ) -> Contents:
     text, labels = _chosen(path, schema.names, columns, labels_required)
     features = _stored_features(schema)
-    called = {column: _class_names(features.get(column)) for column in labels}
+    numbered = {one: names for one in labels if (names := _class_names(features.get(one)))}
 
     def lists() -> Iterator[Rows]:
         with _named(path, what):
             for batch in batches(list(dict.fromkeys([*text, *labels]))):
                 rows = batch.to_pylist()
-                for row in rows if any(called.values()) else ():
-                    row.update({one: _called([row[one]], called[one])[0] for one in labels})
+                for one, names in numbered.items():
+                    values = _called([row[one] for row in rows], names)
+                    for row, value in zip(rows, values, strict=True):
+                        row[one] = value
                 yield rows
 
     pieces = record_pieces(path, lists(), columns, text, labels)
