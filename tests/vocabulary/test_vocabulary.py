@@ -332,7 +332,7 @@ def test_relative_iris_of_skos_need_a_base(tmp_path: Path, line: str) -> None:
             "{\n",
             'expected an object such as {"id": "...", "label": "..."} in every line',
         ),
-        ("a.tsv", "uri\tnotation\tlabel_fi\n", ":1: names of columns are read in .csv files only"),
+        ("a.tsv", "uri\tnotation\tlabel_fi\n", ":1: found column names; expected id, a tab, and"),
         ("a.jsonl", "[]\n", ":1: found an array; expected one object per line"),
         ("a.jsonl", '{"id": 1.5}\n', ":1: the id is a number; expected a string or an integer"),
         ("a.jsonl", '{"id": "a", "label": 3}\n', "'label' is or holds a number"),

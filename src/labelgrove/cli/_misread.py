@@ -9,6 +9,7 @@ from unicodedata import normalize
 
 from labelgrove.cli._models import Model
 from labelgrove.cli.streams._console import say_warning
+from labelgrove.cli.streams._numbers import counted
 from labelgrove.data import Columns
 
 _SEPARATORS = (",", "|", ";")
@@ -80,8 +81,8 @@ def _warn_of_odd_names(fresh: list[str], labels: list[str]) -> None:
     if twins:
         one = first[normalize("NFC", twins[0])]
         say_warning(
-            f"labels such as {one!a:.80} and {twins[0]!a:.80} ({len(twins):,}) look the same, as "
-            "they differ only in their Unicode form; normalise them to NFC"
+            f"labels such as {one!a:.80} and {twins[0]!a:.80} ({counted(len(twins), 'pair')}) look "
+            "the same, as they differ only in their Unicode form; normalise them to NFC"
         )
 
 

@@ -148,7 +148,10 @@ def _tsv_concept(line: str, number: int) -> Concept:
     if len(parts) < 2:
         raise RowError("there is no tab; expected id, a tab, and label")
     if number == 1 and parts[0] in _IDS and parts[1].partition("_")[0] in (*_LABELS, "notation"):
-        raise RowError("names of columns are read in .csv files only, also between tabs")
+        raise RowError(
+            "found column names; expected id, a tab, and label, or a .csv file, whose columns tabs "
+            "may separate, too"
+        )
     identifier, name = uri_in(parts[0].strip()), parts[1].strip()
     return Concept(identifier, {"": name} if name else {})
 
