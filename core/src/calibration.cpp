@@ -15,13 +15,14 @@ constexpr double kBinsPerUnit = static_cast<double>(kBins) / (2.0 * kRange);
 
 // Fewer positives measure nothing.
 constexpr double kFewestPositives = 20.0;
-// Neighbouring bins are united until they hold so many children, and one positive and one negative for every so many
-// positives counted, at most four of each.
+// Neighbouring bins are united until they hold kFewestChildren children, among them one positive and one negative for
+// every kPositivesForOne positives counted, up to kMostOfEach of each.
 constexpr double kFewestChildren = 8.0;
 constexpr double kPositivesForOne = 200.0;
 constexpr double kMostOfEach = 4.0;
-// With few positives a pool may lack a kind, so it counts one child more, as probable as by the squared hinge's link but
-// at least this much in doubt. The more of each kind it must have, the nearer that child is to half of either.
+// With few positives a group may lack one kind, so each counts one child more. The squared hinge's link says how much of
+// it is positive, but never less than this, nor more than 1 minus this. The more of each kind a group must hold, the
+// closer that part is to a half.
 constexpr double kLeastDoubt = 0.02;
 // Beyond the outermost points measured the probability approaches 0 and 1; at the end of the range it has this share of
 // its last distance left.

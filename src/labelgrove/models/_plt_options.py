@@ -76,10 +76,10 @@ FIRST_LEAVES, LEAVES = 256, 64
 
 
 def _odds(classes: int, of_many: float) -> float:
-    """Return `Options.odds` of so many classes, which approaches that of many.
+    """Return `Options.odds` for this number of classes; it approaches ``of_many`` as they multiply.
 
-    Of two classes each is as probable as the other is not. Their odds count the same evidence
-    twice, so their power is 1/2.
+    Each of two classes is as probable as the other is not: their odds count the same evidence
+    twice, so the power is 1/2.
     """
     return round(4 * (of_many - (2 * of_many - 1) / max(classes, 2))) / 4
 
@@ -336,9 +336,9 @@ def class_weights(
 
     "balanced" is as in scikit-learn, n / (number of labels × examples of the label); "propensity"
     is the inverse propensity of Jain et al. (2016); a mapping gives weights by label name. As in
-    scikit-learn, one that names every label may name others too, since a fold of a
-    cross-validation may lack a rare class. Raises DataError if another mapping names a label that
-    is not one of y.
+    scikit-learn, one that names every label of y may name others too, since a fold of a
+    cross-validation may lack a rare class. In any other mapping, a name that is not a label of y
+    raises a DataError.
     """
     if class_weight is None:
         return None

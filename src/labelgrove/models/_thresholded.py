@@ -319,7 +319,7 @@ class ThresholdedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
 
 def _among_all_rows(estimator: Any, X: Any, error: DataError) -> DataError:
-    """Return what is wrong with X as a whole: ``error`` counts the rows of the part it is about."""
+    """Return the error of X as a whole, if there is one: ``error`` counts the rows of a part."""
     if isinstance(estimator, LabelClassifier):
         try:
             check_rows(X, names=FeatureNames() if is_dict_rows(X) else None, grow=True)

@@ -355,7 +355,7 @@ async def _take_body(call: Call) -> None:
         return
     coding = request.headers.get("content-encoding", "identity")
     if coding.strip().lower() != "identity":
-        raise Problem(415, f"Content-Encoding: found {coding!r:.80}; expected a body as it is")
+        raise Problem(415, f"Content-Encoding: found {coding!r:.80}; expected an uncompressed body")
     length = request.headers.get("content-length", "0")
     if length.isdecimal() and int(length) > MOST_BYTES:
         raise Problem(413, f"the body has {length} bytes; expected at most {MOST_BYTES}")

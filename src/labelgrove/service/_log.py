@@ -312,7 +312,7 @@ class Log:
                         raise Problem(
                             409,
                             f"suggestion {identifier!r} already has other labels; to correct them, "
-                            "delete the example of this id, and add it again",
+                            "delete the example of this id and add it again",
                         )
                     return Receipt(known.sequence, known.sequence, known=1, repeated=True)
                 raise Problem(404, f"there is no suggestion {identifier!r}, or it has expired")

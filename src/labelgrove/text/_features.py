@@ -203,7 +203,7 @@ class TextFeatures(  # type: ignore[call-arg]
         return self
 
     def partial_fit(self, texts: Iterable[str], y: object = None) -> Self:  # noqa: ARG002
-        """Count more documents; as :meth:`fit`, but forget none."""
+        """Count more documents: as :meth:`fit`, but without forgetting the earlier ones."""
         engine, threads = self._started(), thread_count(self.n_jobs)
         counts: Triple = engine.count(checked_texts(texts), threads)
         engine.add(*counts)
@@ -235,7 +235,7 @@ class TextFeatures(  # type: ignore[call-arg]
         return _csr(self.rows(texts, thread_count(self.n_jobs)))
 
     def fit_transform(self, texts: Iterable[str], y: object = None) -> csr_array:  # noqa: ARG002
-        """Do as :meth:`fit`, and turn the documents into rows.
+        """Count the documents as :meth:`fit` does, and turn them into rows.
 
         The counts that weight a document include the document itself and all others. Its row
         therefore differs from the result of :meth:`transform`, which treats the text as one more

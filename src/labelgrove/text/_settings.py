@@ -114,7 +114,7 @@ def lengths(name: str, value: Any, most: int, instead: str = "") -> tuple[int, i
     try:
         shortest, longest = value if isinstance(value, tuple) else ()
         return integer(name, shortest, 1, most), integer(name, longest, int(shortest), most)
-    except (ParameterError, ValueError):
+    except ValueError:  # also a ParameterError
         raise ParameterError(
             f"{name}={brief(value)}: expected two increasing whole numbers from 1 to "
             f"{most}{instead}"

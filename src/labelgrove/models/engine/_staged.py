@@ -119,8 +119,8 @@ class StagedEngine:
         """Learn from the rows ``begin`` to ``end``, some of which are predicted first.
 
         The answers are ranked as the second stage would have ranked them before the call. The
-        second stage learns nothing from rows that are not the caller's ``own``, or none if they
-        were learnt before, ``again``.
+        second stage observes no predictions for rows that are not the caller's ``own``, and learns
+        nothing from rows that have been learnt before (``again``).
         """
         counted = np.arange(begin, end)
         for mask in (own, weights):
