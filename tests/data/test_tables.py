@@ -391,7 +391,8 @@ def test_classes_that_the_package_datasets_has_numbered_in_a_file(
         "none": [("7",), ("8",), ("-1",)],
     }.items():
         assert read_examples(path, columns=Columns(labels=(column,))).labels == expected
-    for other in ("{", "[]", '{"info": {"features": [1]}}', '{"info": {"features": {"label": 3}}}'):
+    odd = [{"info": {"features": one}} for one in ([1], {"label": 3}, {"label": {"names": [2, 3]}})]
+    for other in ("{", "[]", *map(json.dumps, odd)):
         write_table(path, table.replace_schema_metadata({"huggingface": other}))
         assert read_examples(path).labels == [("1",), ("-1",), ("0",)]
 

@@ -89,7 +89,7 @@ def test_dear_labels_are_missed_less() -> None:
         PLTClassifier(class_weight={"nobody": 2.0}).fit(X, Y)
     with pytest.raises(DataError, match="class_weight: label 0 of the list: label 9 is an integer"):
         PLTClassifier(class_weight={9: 20.0}).fit(X, Y)
-    costs = {label: 20.0 if label == "l9" else 1.0 for label in ["nobody", *plain.classes_]}
+    costs = {label: 20.0 if label == "l9" else 1.0 for label in plain.classes_} | {"nobody": 500.0}
     of_all = PLTClassifier(tree="flat", class_weight=costs).fit(X, Y)
     assert np.array_equal(proba(of_all), proba(dear))
     for wrong in (1j, np.complex64(2), True, 0, 1e6, float("nan"), 10**400):

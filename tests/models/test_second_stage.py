@@ -521,6 +521,7 @@ def test_later_passes_tell_it_nothing() -> None:
     once = OnlinePLTClassifier(second_stage="head").fit(X, Y)
     assert clf.examples_seen_ == 2 * len(Y)
     assert stage_of(clf).stage.examples == stage_of(once).stage.examples
+    assert stage_of(clf).sums.examples == len(Y)
     texts = [" ".join(row) or "none" for row in Y[:200]]
     model = TextClassifier(OnlinePLTClassifier(second_stage="head")).partial_fit(texts, Y[:200])
     model.partial_fit(texts, Y[:200], again=True)

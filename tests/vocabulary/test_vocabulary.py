@@ -360,6 +360,11 @@ def test_malformed(tmp_path: Path, name: str, content: str | bytes, message: str
     assert str(caught.value).startswith(str(path))
 
 
+def test_only_the_first_line_may_be_taken_for_column_names(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.tsv", "1\tfish\nid\tlabel\n")
+    assert list(read_vocabulary(path)) == ["1", "id"]
+
+
 def test_empty_rows_of_a_spreadsheet_are_skipped(tmp_path: Path) -> None:
     path = written(tmp_path, "a.csv", b"\xef\xbb\xbfid;label\r\n1;fish\r\n;\r\n; \r\n2;law\r\n")
     assert list(read_vocabulary(path)) == ["1", "2"]
