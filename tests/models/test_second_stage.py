@@ -500,6 +500,10 @@ def test_a_path_ends_at_the_calibrated_probability(calibrated: OnlinePLTClassifi
             [one] = calibrated.explain(x, label, threshold=just_above).labels
             assert one.fallen_out is not None
             assert one.fallen_out.needed == pytest.approx(one.first_stage, rel=0.05)
+        third = calibrated.explain(x, k=3).labels[2]
+        for label in row[3:]:
+            [one] = calibrated.explain(x, label, k=3).labels
+            assert one.fallen_out is not None and one.fallen_out.needed == third.first_stage
 
 
 def test_online_trees_calibrate_unless_told_otherwise() -> None:

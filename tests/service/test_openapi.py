@@ -29,6 +29,7 @@ def test_own_headers_of_answers_are_described(client: TestClient) -> None:
         ("learn", {"json": taught}, {"Sequence", "Skipped"}),
         ("suggest", {"data": asked}, {"Sequence", "Suggestion"}),
         ("explain", {"json": {"text": "a lost parcel"}}, {"Sequence"}),
+        ("labels/deprecate", {"json": {"labels": ["shipping"]}}, {"Sequence"}),
     ):
         answer = client.post(f"{DEMO}/{operation}", **sent)
         described = document["paths"][f"/v1/projects/{{project}}/{operation}"]["post"]["responses"]
