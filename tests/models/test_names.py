@@ -22,6 +22,7 @@ from labelgrove import (
     load,
 )
 from labelgrove.models._names import with_names
+from labelgrove.models._online import predict_and_learn
 from labelgrove.trees import LabelTree
 from labelgrove.vocabulary import Concept, Vocabulary
 from waiting import until
@@ -199,6 +200,20 @@ def test_a_label_known_without_an_example_is_still_new(way: str) -> None:
     assert in_calls.fingerprint() == at_once.fingerprint()
     again = in_calls.partial_fit(["two"], [["n"]], again=True)
     assert again.examples_seen_ == at_once.examples_seen_ + 1
+
+
+@pytest.mark.parametrize("names", ["met", "all"])
+def test_texts_are_predicted_before_they_are_learnt_wherever_names_come_between(names: str) -> None:
+    at_once, in_calls = (TextClassifier(vocabulary=VOCABULARY, names=names) for _ in range(2))
+    asked = np.arange(1, len(TEXTS), 2, dtype=np.uint64)
+    found = predict_and_learn(at_once, TEXTS, LABELS, asked, 2)
+    first = np.zeros(1, np.uint64)
+    each = [
+        predict_and_learn(in_calls, [text], [labels], first, 2)[0]
+        for text, labels in zip(TEXTS, LABELS, strict=True)
+    ]
+    assert found == each[1::2] and len({*map(str, found)}) > 2
+    assert in_calls.fingerprint() == at_once.fingerprint()
 
 
 def test_labels_announced_before_any_example_do_not_keep_all_names_from_being_learnt() -> None:
