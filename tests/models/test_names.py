@@ -200,6 +200,9 @@ def test_a_label_known_without_an_example_is_still_new(way: str) -> None:
     assert in_calls.fingerprint() == at_once.fingerprint()
     again = in_calls.partial_fit(["two"], [["n"]], again=True)
     assert again.examples_seen_ == at_once.examples_seen_ + 1
+    repeated = new().partial_fit(["one"], [["f"]], ["f", "n"])
+    repeated.partial_fit(["two"], [["n"]], again=True)  # also its name has been learnt
+    assert repeated.examples_seen_ == 3
 
 
 @pytest.mark.parametrize("names", ["met", "all"])

@@ -114,6 +114,29 @@ def test_one_level_is_one_versus_rest() -> None:
     assert np.array_equal(*scores) and three.tree_.depth == 1
 
 
+@pytest.mark.parametrize(
+    ("differ", "parameters"),
+    [
+        (False, {}),
+        (False, {"policy": "cpet", "arity": 2}),
+        (True, {"policy": "random"}),
+        (True, {"policy": "best-greedy"}),
+        (True, {"replay": 1}),
+        (True, {"warm_start_size": 0.5}),
+    ],
+)
+def test_several_trees_need_something_to_differ_in(
+    differ: bool, parameters: dict[str, Any]
+) -> None:
+    X, y = checkerboard(1)
+    trees = OnlinePLTClassifier(**{"policy": "complete", "replay": 0} | parameters, n_trees=2)
+    if differ:
+        assert trees.fit(X, y).examples_seen_ == len(y)
+        return
+    with pytest.raises(ParameterError, match="n_trees=2: these trees would all be identical"):
+        trees.fit(X, y)
+
+
 def test_a_wrong_way_to_tune_while_learning_is_refused_with_both_right_ones() -> None:
     with pytest.raises(ParameterError, match="thresholds='of': expected None or 'ofo'"):
         OnlinePLTClassifier(thresholds="of").fit(np.eye(2), [["a"], ["b"]])
