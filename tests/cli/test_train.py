@@ -361,7 +361,7 @@ def test_columns_that_say_whether_a_label_is_there_are_pointed_out(tmp_path: Pat
     [
         (["x", "NaN"], "the label 'NaN' is how a missing value is written; if it is one, leave"),
         (["3.0", "12.0", ""], "labels such as '12.0' are whole numbers with a decimal, as pandas"),
-        (["Café", "Cafe\u0301"], r"'Cafe\u0301' and 'Caf\xe9' (1 pair) look the same differ"),
+        (["Café", "Cafe\u0301"], r"'Cafe\u0301' and 'Caf\xe9' (1 pair) look the same, as"),
         (["x", "3.0", "Café", "Cafe", "None", "1.5"], ""),
     ],
 )

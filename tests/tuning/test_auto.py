@@ -26,7 +26,7 @@ from labelgrove.tuning import (
     tune_ofo,
     tune_sto,
 )
-from labelgrove.tuning._auto import Goal, _Reached
+from labelgrove.tuning._auto import Goal, _Reached, best_single
 from labelgrove.tuning._borrowing import Bands, Setting
 from naive import thresholds as twins
 from tuning.problems import Problem, problems
@@ -145,6 +145,8 @@ def test_it_is_never_worse_than_the_best_single_threshold(problem: Problem, aver
     assert tuned.single is not None
     assert tuned.single_figures is not None
     assert tuned.cross_fitted is not None
+    found = best_single(Y, scores, average, 0.05, None, zero)
+    assert found == (tuned.single, tuned.single_figures)
     single = (scores >= tuned.single).astype(int)
     for name in ("macro", "micro"):
         reached = getattr(tuned.single_figures, name)
