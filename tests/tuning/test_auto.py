@@ -26,7 +26,7 @@ from labelgrove.tuning import (
     tune_ofo,
     tune_sto,
 )
-from labelgrove.tuning._auto import Goal, _Reached, best_single
+from labelgrove.tuning._auto import LEAST, Goal, _Reached, best_single
 from labelgrove.tuning._borrowing import Bands, Setting
 from naive import thresholds as twins
 from tuning.problems import Problem, problems
@@ -145,8 +145,7 @@ def test_it_is_never_worse_than_the_best_single_threshold(problem: Problem, aver
     assert tuned.single is not None
     assert tuned.single_figures is not None
     assert tuned.cross_fitted is not None
-    found = best_single(Y, scores, average, 0.05, None, zero)
-    assert found == (tuned.single, tuned.single_figures)
+    assert best_single(Y, scores, average, 0.05, None, zero)[1] == tuned.single_figures
     single = (scores >= tuned.single).astype(int)
     for name in ("macro", "micro"):
         reached = getattr(tuned.single_figures, name)
@@ -162,9 +161,10 @@ def test_what_gains_one_f_and_loses_the_other_is_not_taken(average: str) -> None
     rng = np.random.default_rng(0)
     scores = rng.random((120, 12)) ** 3
     share = np.array([0.4, 0.3, *([0.03] * 10)])
-    tuned = tune_auto(
-        (rng.random((120, 12)) < share * (0.2 + 2 * scores)).astype(int), scores, average=average
-    )
+    Y = (rng.random((120, 12)) < share * (0.2 + 2 * scores)).astype(int)
+    tuned = tune_auto(Y, scores, average=average)
+    found = best_single(Y, scores, average, LEAST, None, 0.0)
+    assert found == (tuned.single, tuned.single_figures)
     assert tuned.cross_fitted is not None
     assert tuned.single_figures is not None
     assert tuned.cross_fitted.macro >= tuned.single_figures.macro
