@@ -199,11 +199,8 @@ class Blind(ThreadPoolExecutor):
 
 
 def test_what_a_worker_does_not_see_is_named(tmp_path: Path) -> None:
-    rows, target, message = (
-        tmp_path / "rows",
-        tmp_path / "pieces.lg",
-        r"a worker on \S+ does not see ",
-    )
+    rows, target = tmp_path / "rows", tmp_path / "pieces.lg"
+    message = r"a worker on \S+ does not see "
     written(rows, some_rows(100))
     for hidden in (rows, tmp_path / ".pieces.lg.partial"):
         with (

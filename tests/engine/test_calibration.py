@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -43,6 +45,19 @@ def margins(clf: PLTClassifier, X: Any) -> npt.NDArray[np.float64]:
     P = plain.predict_proba(X).toarray().astype(float)
     with np.errstate(divide="ignore"):
         return np.where(P < 0.999, 1 - np.sqrt(-np.log(P)), np.nan)
+
+
+def test_the_format_gives_the_numbers_of_the_twin() -> None:
+    page = Path(__file__).parents[2] / "docs" / "format.md"
+    [link] = re.findall(r"(?ms)^\*\*Link 4\.\*\*.*?\n\n", page.read_text("utf-8"))
+    words = " ".join(link.split())
+    for phrase in (
+        f"divided by {twin.POSITIVES_FOR_ONE} and rounded down, at most {twin.MOST_OF_EACH}.",
+        f"at least {twin.FEWEST_CHILDREN} children",
+        f"at least {twin.LEAST_DOUBT} and at most {1 - twin.LEAST_DOUBT}.",
+        f"fewer than {twin.FEWEST_POSITIVES} right children",
+    ):
+        assert phrase in words
 
 
 @settings(max_examples=30)
