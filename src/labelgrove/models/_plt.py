@@ -90,8 +90,9 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         Drop smaller weights once a node has been learnt. Raise it for a smaller model.
     class_weight : {"balanced", "propensity"} or mapping, optional
         Cost of missing each label, relative to 1: inversely proportional to its frequency, its
-        inverse propensity (Jain et al. 2016), or a mapping from labels to costs. A positive
-        example of a node has the cost of its costliest label below the node.
+        inverse propensity (Jain et al. 2016), or a mapping from labels to costs. One that names
+        every label of y may name others, too. A positive example of a node has the cost of its
+        costliest label below the node.
     normalize : bool
         Whether to scale examples to unit length. If not, they should be about 1 long: the defaults
         of ``C``, ``tol`` and ``weight_threshold`` suit such examples.
