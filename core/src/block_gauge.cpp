@@ -13,7 +13,7 @@ constexpr double kHorizon = 64.0;  // examples over which the running means aver
 
 // In blocks a label's first examples count fully, and all of them as much as kEnough, if there are more, but each as
 // kLeastShare of one at least (docs/decisions/arow.md).
-constexpr std::uint64_t kFirst = 8;
+constexpr std::uint64_t kFirst = 16;
 constexpr double kEnough = 32.0;
 constexpr double kLeastShare = 0.05;
 
@@ -46,7 +46,7 @@ double BlockGauge::blocks() const { return possible_ > 0.0 ? std::clamp(repeated
 double BlockGauge::share(std::span<const LabelId> labels) const {
   if (std::ranges::any_of(labels, [&](LabelId label) { return counts_[label] <= kFirst; })) return 1.0;
   const double excess = std::max(0.0, 2.0 * blocks() - 1.0);
-  if (excess == 0.0) return 1.0;
+  if (excess == 0.0 || met_ == 0) return 1.0;
   const double per_label = static_cast<double>(labels_) / static_cast<double>(met_);
   return 1.0 - excess * excess * (1.0 - std::clamp(kEnough / per_label, kLeastShare, 1.0));
 }

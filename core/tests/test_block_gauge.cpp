@@ -68,7 +68,7 @@ TEST("block gauge: in blocks an example counts the less, the more examples the l
     }
     CHECK(sorted.share({}) >= least);
     CHECK(sorted.share({}) <= most);
-    for (std::size_t i = 0; i < 8; ++i) {
+    for (std::size_t i = 0; i < 16; ++i) {
       sorted.observe(std::vector<LabelId>{20});
       CHECK_EQ(sorted.share(std::vector<LabelId>{20}), 1.0);  // the first examples of a label
     }

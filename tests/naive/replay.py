@@ -77,7 +77,7 @@ class BlockGauge:
     def share(self, labels: Sequence[int]) -> float:
         """By how much the last example counts: in blocks less, if labels have had many examples."""
         excess = max(0.0, 2.0 * self.blocks() - 1.0)
-        new = any(sum(label in row for row in self.seen) <= 8 for label in labels)
+        new = any(sum(label in row for row in self.seen) <= 16 for label in labels)
         if excess == 0.0 or new:
             return 1.0
         per_label = sum(map(len, self.seen)) / len(frozenset().union(*self.seen))
