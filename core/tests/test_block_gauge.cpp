@@ -98,8 +98,21 @@ TEST("block gauge: resumes unchanged after loading, and refuses impossible state
   live(gauge, 5, 3, 50, 2);
   live(again, 5, 3, 50, 2);
   CHECK_EQ(again.blocks(), gauge.blocks());
+  CHECK_EQ(again.share({}), gauge.share({}));
   CHECK_THROWS(std::invalid_argument, BlockGauge(saved, 4, 100));
   CHECK_THROWS(std::invalid_argument, BlockGauge(saved, 5, 99));
+}
+
+TEST("block gauge: counts an example fully if a file says that no label was met, but many repeated") {
+  BlockGauge gauge;
+  for (int i = 0; i < 100; ++i) gauge.observe({});
+  MemoryArchive saved;
+  gauge.save(saved);
+  const auto means = saved.f64("gauge.means", 2);
+  means[0] = means[1] = 1.0;
+  BlockGauge forged(saved, 0, 100);
+  CHECK_EQ(forged.blocks(), 1.0);
+  CHECK_EQ(forged.share({}), 1.0);
 }
 
 }  // namespace labelgrove::testing
