@@ -108,8 +108,7 @@ TEST("block gauge: counts an example fully if a file says that no label was met,
   for (int i = 0; i < 100; ++i) gauge.observe({});
   MemoryArchive saved;
   gauge.save(saved);
-  const auto means = saved.f64("gauge.means", 2);
-  means[0] = means[1] = 1.0;
+  saved.arrays().find("gauge.means")->second = std::vector{1.0, 1.0};
   BlockGauge forged(saved, 0, 100);
   CHECK_EQ(forged.blocks(), 1.0);
   CHECK_EQ(forged.share({}), 1.0);
