@@ -33,17 +33,17 @@ EmbeddingOptions options_from(const nb::dict& given) {
   return options;
 }
 
-void learn(EmbeddingPlt& plt, const Lesson& lesson) {
-  const LabelledExamples examples = [&](std::size_t row) { return lesson.examples[row]; };
+void learn(EmbeddingPlt& plt, const LearnCall& call) {
+  const LabelledExamples examples = [&](std::size_t row) { return call.examples[row]; };
   const auto teach = [&](std::size_t from, std::size_t to) { plt.learn(examples, from, to); };
   Workspace work;
   std::vector<float> made;
   const auto rank = [&](std::size_t row, std::vector<Scored>& found) {
     const Scope scope(plt.tree());
     Searcher searcher({plt.tree(), plt.blocks()}, scope);
-    searcher.top_k(plt.embed(examples(row).x, work, made), lesson.k, found);
+    searcher.top_k(plt.embed(examples(row).x, work, made), call.k, found);
   };
-  lesson.learn_and_rank(teach, rank);
+  call.learn_and_rank(teach, rank);
 }
 
 void fit(Model& model, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,

@@ -47,10 +47,10 @@ OnlineGroveOptions options_from(const nb::dict& given) {
   return options;
 }
 
-void learn(OnlineGrove& grove, const Lesson& lesson) {
-  const auto example = [&](std::size_t row) { return lesson.examples[row]; };
-  const auto answer = [&](std::size_t i, const std::vector<Scored>& found) { lesson.answers.set(i, found); };
-  grove.learn(example, lesson.begin, lesson.end, lesson.threads, {lesson.asked, lesson.k, answer});
+void learn(OnlineGrove& grove, const LearnCall& call) {
+  const auto example = [&](std::size_t row) { return call.examples[row]; };
+  const auto answer = [&](std::size_t i, const std::vector<Scored>& found) { call.answers.set(i, found); };
+  grove.learn(example, call.begin, call.end, call.threads, {call.asked, call.k, answer});
 }
 
 // Resumes from a batch model with the same number of trees, whose arrays are kept. `counts` has the number of examples

@@ -195,7 +195,7 @@ inline void add_terms(nb::dict& out, const Features& x, const std::vector<float>
 }
 
 // The examples [begin, end) of a call, and the best labels of the rows `asked`, each just before it is learnt.
-struct Lesson {
+struct LearnCall {
   const TakenExamples& examples;
   std::size_t begin;
   std::size_t end;
@@ -219,7 +219,7 @@ struct Lesson {
   }
 };
 
-// Adds `learn`, which returns the answers (labels, scores): learn(engine, lesson) is called without the GIL. If it
+// Adds `learn`, which returns the answers (labels, scores): learn(engine, call) is called without the GIL. If it
 // refuses an example, those before it are learnt, so Python's BudgetExceeded has their answers after its message.
 template <typename Engine, typename Learn>
 void bind_learn(nb::class_<Held<Engine>>& engine, Learn learn) {
@@ -235,7 +235,7 @@ void bind_learn(nb::class_<Held<Engine>>& engine, Learn learn) {
         Ranking answers(questions.size(), k);
         try {
           const WithoutGil without_gil;
-          learn(whole, Lesson{given, begin, end, threads, questions, k, answers});
+          learn(whole, LearnCall{given, begin, end, threads, questions, k, answers});
         } catch (const BudgetExceeded& refused) {
           const nb::object type = nb::module_::import_("labelgrove._core").attr("BudgetExceeded");
           const nb::tuple args = nb::make_tuple(refused.what(), answers.labels, answers.scores);

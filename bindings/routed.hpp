@@ -20,8 +20,8 @@
 namespace labelgrove::bindings {
 
 template <typename Tree, typename Searcher>
-void learn_routed(Tree& tree, const Lesson& lesson) {
-  const TakenExamples& given = lesson.examples;
+void learn_routed(Tree& tree, const LearnCall& call) {
+  const TakenExamples& given = call.examples;
   constexpr bool kOneLabel = requires(const Features& x, LabelId label) { tree.learn(x, label); };
   if constexpr (kOneLabel) given.labels.require_one();
   const auto teach = [&](std::size_t from, std::size_t to) {
@@ -34,9 +34,9 @@ void learn_routed(Tree& tree, const Lesson& lesson) {
   const auto rank = [&](std::size_t row, std::vector<Scored>& found) {
     const LabelScope scope(tree.known());
     const Features x = tree.options().normalize ? of_unit_length(given.rows[row], values) : given.rows[row];
-    Searcher(tree, scope, tree.options().leaves).top_k(x, lesson.k, found);
+    Searcher(tree, scope, tree.options().leaves).top_k(x, call.k, found);
   };
-  lesson.learn_and_rank(teach, rank);
+  call.learn_and_rank(teach, rank);
 }
 
 // The path of the row (see Route), and whether each node is a right child.
