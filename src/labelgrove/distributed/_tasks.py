@@ -34,6 +34,8 @@ Make = Callable[[int, Any], npt.NDArray[Any]]
 
 RUN = 1 << 22
 """Number of entries of the data set that are processed together."""
+GATHERED = 1 << 16
+"""Number of entries that are gathered together, so that their places stay in the cache."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +141,8 @@ class Source:
             ends, entries = gathered(self._ends, places)
             ids, values = make(int(ends[-1]), np.uint32), make(int(ends[-1]), np.float32)
             for to, at in entries:
-                ids[to], values[to] = self._ids.view(np.uint32)[at], self._values[at]
+                for taken, cells in ((ids, self._ids.view(np.uint32)), (values, self._values)):
+                    np.take(cells, at, out=taken[to], mode="clip")  # other modes copy twice
             arrays = ends, ids, values
         width = self._job.width
         rows = Rows(*arrays, len(arrays[0]) - 1, width, dense=False)
@@ -199,7 +202,7 @@ def gathered(
     def entries() -> Iterator[tuple[slice, npt.NDArray[np.int64]]]:
         first = 0
         while first < len(rows):
-            last = int(np.searchsorted(to, to[first] + RUN, "right")) - 1
+            last = int(np.searchsorted(to, to[first] + GATHERED, "right")) - 1
             last = max(last, first + 1)
             shift = np.repeat(begins[first:last] - to[first:last], sizes[first:last])
             yield slice(to[first], to[last]), np.arange(to[first], to[last]) + shift
