@@ -7,8 +7,6 @@ import reprlib
 from os import PathLike, fspath
 from typing import Any
 
-from sklearn.exceptions import NotFittedError
-
 _brief = reprlib.Repr()
 _brief.maxstring = _brief.maxother = _brief.maxlong = 100
 
@@ -60,10 +58,6 @@ class ParameterError(LabelGroveError, ValueError):
 
 class ModelFileError(LabelGroveError, ValueError):
     """A model file that is incomplete, damaged, hostile or of an unknown version."""
-
-
-class NotLearnedError(LabelGroveError, NotFittedError):
-    """A model was used before it has learnt from any example."""
 
 
 class ModelStateError(LabelGroveError, RuntimeError):

@@ -11,14 +11,15 @@ import os
 import re
 from collections.abc import Iterable
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 
 from labelgrove._errors import ParameterError, brief
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 _MOST_THREADS = 1024
 _THREADS_PER_PROCESSOR = 2
@@ -36,6 +37,8 @@ def seed_from(random_state: Any) -> int:
                 "RandomState"
             )
         return int(random_state)
+    from sklearn.utils import check_random_state
+
     try:
         return int(check_random_state(random_state).randint(2**31 - 1))
     except ValueError as error:

@@ -13,7 +13,6 @@ from warnings import warn
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import issparse
-from sklearn.exceptions import DataConversionWarning
 
 from labelgrove._errors import DataError
 from labelgrove._names import Names, as_names, label_type, object_array, place_in_rows
@@ -203,6 +202,8 @@ def _parse(Y: Any) -> Targets:
 
 def _from_array(Y: npt.NDArray[Any]) -> Targets:
     if Y.ndim == 2 and Y.shape[1] == 1:
+        from sklearn.exceptions import DataConversionWarning
+
         warn(
             "A column-vector y was passed when a 1d array was expected: it is read as one label "
             "per row; pass y.ravel() to avoid this warning",

@@ -18,10 +18,10 @@ from sklearn.utils.metaestimators import available_if
 from labelgrove._errors import (
     DataError,
     LearningInterrupted,
-    NotLearnedError,
     ParameterError,
     brief,
 )
+from labelgrove._not_learned import NotLearnedError
 from labelgrove._parameters import thread_count
 from labelgrove._validation import Rows
 from labelgrove.data import Columns

@@ -13,9 +13,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 
-from labelgrove._errors import DataError, NotLearnedError, ParameterError
+from labelgrove._errors import DataError, ParameterError
 from labelgrove._features import FeatureNames
 from labelgrove._labels import LabelRegistry
+from labelgrove._not_learned import NotLearnedError
 from labelgrove._validation import check_rows, is_dict_rows
 from labelgrove.metrics import f_measure
 from labelgrove.models._base import LabelClassifier

@@ -17,7 +17,8 @@ import numpy as np
 
 import labelgrove
 from labelgrove import OnlinePLTClassifier, PLTClassifier, TextClassifier
-from labelgrove._errors import DataError, NotLearnedError, ParameterError
+from labelgrove._errors import DataError, ParameterError
+from labelgrove._not_learned import NotLearnedError
 from labelgrove._parameters import refuse_unknown
 from labelgrove.models._base import check_parameters
 from labelgrove.models._names import check_names

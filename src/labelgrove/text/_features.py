@@ -11,7 +11,8 @@ from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 
 from labelgrove import _core
-from labelgrove._errors import NotLearnedError, ParameterError
+from labelgrove._errors import ParameterError
+from labelgrove._not_learned import NotLearnedError
 from labelgrove._parameters import integer, refuse_unknown, thread_count
 from labelgrove._sparse import csr_of
 from labelgrove._validation import Rows

@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from labelgrove._cuts import least_scores
-from labelgrove._errors import DataError, NotLearnedError, ParameterError, brief
+from labelgrove._errors import DataError, ParameterError, brief
 from labelgrove._features import FeatureNames, check_column_names
 from labelgrove._labels import LabelRegistry
 from labelgrove._names import Names
+from labelgrove._not_learned import NotLearnedError
 from labelgrove._targets import Targets
 from labelgrove._validation import Rows, check_rows, require_magnitude
 from labelgrove.models.engine._records import CompactionReport, Options

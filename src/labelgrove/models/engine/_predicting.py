@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from labelgrove._errors import DataError, NotLearnedError
+from labelgrove._errors import DataError
+from labelgrove._not_learned import NotLearnedError
 from labelgrove._parameters import integer, thread_count
 from labelgrove._sparse import csr_of
 from labelgrove._targets import Targets, parse_targets
