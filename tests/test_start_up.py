@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+import typer
 
 import labelgrove
+from labelgrove.cli.commands import app
 
 #: Modules that do without it.
 WITHOUT = (
@@ -25,6 +28,20 @@ for name in sys.argv[1:]:
         sys.exit(f"{name} imports scikit-learn")
 """
 
+COMMANDS = """
+import sys
+from labelgrove.cli import main
+
+for line in sys.argv[1:]:
+    sys.argv[1:] = line.split()
+    try:
+        main()
+    except SystemExit as end:
+        assert not end.code, line
+    if "sklearn" in sys.modules:
+        sys.exit(f"{line} imports scikit-learn")
+"""
+
 
 def python(script: str, *words: str) -> str:
     """Output of a script in a process of its own, with the messages of its end."""
@@ -36,6 +53,26 @@ def python(script: str, *words: str) -> str:
 def test_what_needs_no_model_does_not_import_scikit_learn() -> None:
     assert python(IMPORTS, *WITHOUT) == ""
     assert python(IMPORTS, "labelgrove.models") == "labelgrove.models imports scikit-learn\n"
+
+
+def test_commands_without_a_model_do_not_import_scikit_learn(tmp_path: Path) -> None:
+    data = tmp_path / "data.jsonl"
+    data.write_text('{"text": "a text", "labels": ["a label"]}\n')
+    convert = f"convert {data} -o {tmp_path / 'mapped'}"
+    told = python(COMMANDS, "--version", "--help", "convert --help", "serve --help", convert)
+    assert told.startswith(f"labelgrove {labelgrove.__version__}\n")
+    assert "imports scikit-learn" not in told
+    assert told.count("Usage: ") == 3 and "data set" in told.splitlines()[-1]
+
+
+def test_the_list_of_commands_says_what_each_says_of_itself() -> None:
+    application = typer.main.get_command(app)
+    context = typer.Context(application)
+    for name in application.list_commands(context):
+        listed = application.get_command(context, name)
+        _, whole, _ = application.resolve_command(context, [name])
+        assert listed.help == whole.help.partition("\n\n")[0].replace("\n", " ")
+        assert listed is not whole
 
 
 def test_public_names_are_there_before_they_are_used() -> None:

@@ -4,6 +4,7 @@ Commands translate options into library calls and results into text; they implem
 """
 
 import gc
+from typing import cast
 
 __all__ = ["main"]
 
@@ -14,10 +15,12 @@ def main() -> None:
         # This takes a moment, and Ctrl-C must exit quietly then, too.
         from typer.main import get_command
 
+        from labelgrove.cli._application import Application
         from labelgrove.cli.commands import app
 
-        command = get_command(app)
+        command = cast("Application", get_command(app))
     except KeyboardInterrupt:
         raise SystemExit(130) from None
-    gc.freeze()  # imported objects live until exit: the collector need not scan them again
+    # Imported objects live until exit: the collector need not scan them again.
+    command.imported = gc.freeze
     command()

@@ -11,7 +11,7 @@ import io
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Annotated, Any
@@ -191,8 +191,15 @@ class Group(_BareFlags, TyperGroup):
     """A group of commands whose help shows flags as they are typed."""
 
 
+class Listed(TyperCommand):
+    """A command as far as a list of commands shows it; its callback returns the whole command."""
+
+
 class Application(Group):
     """A group of commands that reports every failure as one sentence and an exit status."""
+
+    #: Called when the modules of a command have been imported.
+    imported: Callable[[], object] | None = None
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run a command line, by default the process's, and exit with its status."""
@@ -210,6 +217,15 @@ class Application(Group):
             debugging.reset(before[0])
             trusting.reset(before[1])
         raise SystemExit(status if isinstance(status, int) else 0)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """Choose a command, and make it whole."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if isinstance(command, Listed) and command.callback is not None:
+            command = command.callback()
+            if self.imported is not None:
+                self.imported()
+        return name, command, rest
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         """Run the chosen command, and report its failures before Typer sees them."""

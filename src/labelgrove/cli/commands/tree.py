@@ -13,7 +13,7 @@ from rich.text import Text
 
 from labelgrove._errors import ParameterError
 from labelgrove.cli import _options
-from labelgrove.cli._application import Command, Group
+from labelgrove.cli._application import Command, Group, app
 from labelgrove.cli._models import TEXT_SETTINGS
 from labelgrove.cli._trees import (
     BUILDERS,
@@ -39,7 +39,11 @@ from labelgrove.cli.streams._progress import ProgressLine, shown
 _RESERVED = {"n_jobs": "--jobs", "random_state": "--seed"}
 
 tree_app = typer.Typer(
-    cls=Group, help="Build, show, plot and measure label trees.", no_args_is_help=True
+    cls=Group,
+    help="Build, show, plot and measure label trees.",
+    no_args_is_help=True,
+    add_completion=False,  # the application has it
+    rich_markup_mode=app.rich_markup_mode,
 )
 
 TreeArgument = Annotated[
