@@ -55,6 +55,15 @@ def test_what_needs_no_model_does_not_import_scikit_learn() -> None:
     assert python(IMPORTS, "labelgrove.models") == "labelgrove.models imports scikit-learn\n"
 
 
+def test_models_import_only_what_they_all_need_of_scikit_learn() -> None:
+    seldom = ("feature_extraction", "frozen", "pipeline", "preprocessing")
+    script = f"""
+import sys, labelgrove.models
+print(*[one for one in {seldom} if "sklearn." + one in sys.modules])
+"""
+    assert python(script) == "\n"
+
+
 def test_commands_without_a_model_do_not_import_scikit_learn(tmp_path: Path) -> None:
     data = tmp_path / "data.jsonl"
     data.write_text('{"text": "a text", "labels": ["a label"]}\n')

@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from itertools import chain
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.feature_extraction import FeatureHasher
-from sklearn.feature_extraction.text import HashingVectorizer
 
 from labelgrove._elementary import log
 from labelgrove._errors import ParameterError, brief
@@ -21,6 +19,9 @@ from labelgrove._validation import Rows, check_rows
 from labelgrove.text._checked import checked_texts, each_checked_text
 from labelgrove.text._settings import LONGEST_RUN, lengths
 from labelgrove.text._words import Span
+
+if TYPE_CHECKING:
+    from sklearn.feature_extraction.text import HashingVectorizer
 
 _TWO_WORD_CHARACTERS = r"(?u)\b\w\w+\b"
 
@@ -178,6 +179,8 @@ class HashedText(  # type: ignore[call-arg]
         found = list(dict.fromkeys(self._vectorizer().build_analyzer()(checked)))
         if not found:
             return {}
+        from sklearn.feature_extraction import FeatureHasher
+
         hasher = FeatureHasher(self.n_features, input_type="string", alternate_sign=False)
         columns: dict[int, list[str]] = {}
         for word, column in zip(
@@ -287,6 +290,8 @@ class HashedText(  # type: ignore[call-arg]
             )
 
     def _vectorizer(self) -> HashingVectorizer:
+        from sklearn.feature_extraction.text import HashingVectorizer
+
         return HashingVectorizer(
             n_features=self.n_features,
             ngram_range=self.ngram_range,

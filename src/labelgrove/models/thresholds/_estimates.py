@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse, vstack
-from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
 from labelgrove._cuts import reaches
@@ -73,6 +71,9 @@ class Estimates:
 
 def _innermost(estimator: Any) -> Any:
     """Return the last step of a pipeline, also of a frozen one."""
+    from sklearn.frozen import FrozenEstimator
+    from sklearn.pipeline import Pipeline
+
     while isinstance(estimator, (Pipeline, FrozenEstimator)):
         estimator = estimator[-1] if isinstance(estimator, Pipeline) else estimator.estimator
     return estimator
