@@ -14,7 +14,7 @@ def test_text_title_and_both(read) -> None:
     examples = read(
         '{"text": "a", "labels": ["x", 7, "x"]}\n\n'
         '{"labels": [], "title": "b", "more": {"left": "aside"}}\n'
-        '{"text": "c", "title": "b", "labels": ["\\u00e9", -3]}\n',
+        '{"text": "c", "content": "d", "title": "b", "labels": ["\\u00e9", -3]}\n',
         name="f.jsonl",
     )
     assert examples.text == ["a", "b", "b\nc"]

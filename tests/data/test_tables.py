@@ -286,6 +286,15 @@ def test_columns_are_checked(names: Any) -> None:
         Columns(names)
 
 
+@pytest.mark.parametrize(
+    ("given_", "message"),
+    [({"separator": 1}, "separator is 1;"), ({"of_model": ("a",)}, r"of_model is \('a',\);")],
+)
+def test_other_settings_of_columns_are_checked(given_: dict[str, Any], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        Columns(**given_)
+
+
 TABLE = {
     "title": ["a", "b", None],
     "text": ["x", None, "z"],

@@ -121,7 +121,7 @@ def decimals(text: bytes, starts: Positions, ends: Positions) -> NDArray[np.floa
     scale = np.ones(len(starts))
     power = np.ones(len(starts))
     dots = np.zeros(len(starts), np.uint8)
-    unusual = (lengths > longest) | (lengths == 0)
+    unusual = np.zeros(len(starts), bool)
     for place in range(longest):
         character = characters[ends - 1 - place]
         digits = character - np.uint8(_ZERO)
