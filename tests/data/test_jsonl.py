@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -101,6 +102,9 @@ MALFORMED = [
     ("17", "found a number; expected a JSON object"),
     ("null", "found null; expected a JSON object"),
     ('{"labels": ["x"]}', "there is no 'text' (and no 'title') among 'labels'"),
+    ("{}", "there is no 'text' (and no 'title'); expected one of them"),
+    (json.dumps(dict.fromkeys("abcdef", 0)), "among 'a', 'b', 'c', 'd', 'e', 'f';"),
+    (json.dumps(dict.fromkeys("abcdefg", 0)), "'e', 'f' and 1 more; expected"),
     ('{"text": null, "title": null, "labels": []}', "'title' is null; expected a string"),
     ('{"text": 3, "labels": ["x"]}', "'text' is a number; expected a string"),
     ('{"text": null, "labels": ["x"]}', "is null; expected a string, which may be empty"),
@@ -113,6 +117,7 @@ MALFORMED = [
     ('{"text": "a", "labels": [true]}', "label 1 is true or false"),
     ('{"text": "a", "labels": [null]}', "label 1 is null"),
     ('{"text": "a", "labels": [["x"]]}', "label 1 is an array"),
+    ('{"text": "a", "labels": [{"uri": 1}]}', "label 1 is an object"),
     ('{"text": "a", "labels": ["x", ""]}', "label 2 is an empty string"),
     ('{"text": "a", "labels": ["x", "  "]}', "label 2 is blank; expected a name"),
     ('{"text": "a\\ud800", "labels": ["x"]}', "lone surrogate"),

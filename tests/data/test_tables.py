@@ -46,7 +46,7 @@ def test_the_separator_of_columns_is_found(read, delimiter: str) -> None:
 
 
 def test_uris_in_a_cell_are_several_labels(read) -> None:
-    for cell in ("<http://a/1> <http://a/2>", "http://a/1 http://a/2"):
+    for cell in ("<http://a/1> <http://a/2>", " <http://a/1><http://a/2>", "http://a/1 http://a/2"):
         plain = read(f"text,subject_uris\na,{cell}\n", name="f.csv")
         assert plain.labels == [("http://a/1", "http://a/2")]
     with pytest.raises(FileFormatError, match="no 'labels' among 'text', 'Labels'"):
@@ -208,6 +208,7 @@ def test_lists_in_cells_are_several_labels(tmp_path: Path) -> None:
         "[x, y]",
         "{x,y}",
         "[nan, 'x']",
+        r"['it\'s', 'x']",
     ],
 )
 def test_collections_that_are_printed_otherwise_are_no_name(tmp_path: Path, cell: str) -> None:
@@ -240,7 +241,7 @@ def test_a_string_in_json_may_be_a_list_that_pandas_has_written(tmp_path: Path) 
 
 
 def test_tuples_and_sets_as_pandas_writes_them_are_several_labels(tmp_path: Path) -> None:
-    cells = [("x", "it's"), (1, 2), ("x",), (), {"z", "x", "y"}, set()]
+    cells = [("x", "it's"), (1, 2), ("x",), (), {"z", "x", "y"}, set(), {2, "x"}]
     names = [
         "(draft)",
         "('t Hooft)",
@@ -251,11 +252,15 @@ def test_tuples_and_sets_as_pandas_writes_them_are_several_labels(tmp_path: Path
         "sets)",
         "('x')",
         "{['x']}",
+        "[" * 100_000 + "]" * 100_000,
+        f"[{'-' * 3000}1]",
+        f"[{'-' * 10000}1]",
     ]
     with (tmp_path / "f.csv").open("w", newline="") as file:
         csv.writer(file).writerows([("text", "label"), *(("a", cell) for cell in cells + names)])
     labels = read_examples(tmp_path / "f.csv").labels
-    assert labels[: len(cells)] == [("x", "it's"), ("1", "2"), ("x",), (), ("x", "y", "z"), ()]
+    sets = [("x", "y", "z"), (), ("2", "x")]
+    assert labels[: len(cells)] == [("x", "it's"), ("1", "2"), ("x",), (), *sets]
     assert labels[len(cells) :] == [(name,) for name in names]
 
 
@@ -276,8 +281,9 @@ def test_rows_before_a_malformed_one_are_handed_out(tmp_path: Path) -> None:
 def test_formats_without_names_refuse_columns(tmp_path: Path) -> None:
     path = tmp_path / "f.ft"
     path.write_text("__label__a b\n")
-    with pytest.raises(ParameterError, match="the format fasttext has none"):
-        read_examples(path, columns=Columns(("a",)))
+    for columns in (Columns(("a",)), Columns(separator="")):
+        with pytest.raises(ParameterError, match="the format fasttext has none"):
+            read_examples(path, columns=columns)
 
 
 @pytest.mark.parametrize("names", [("a", "a"), ("",), ["a"], (1,)])

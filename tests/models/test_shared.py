@@ -121,6 +121,22 @@ def test_a_thread_that_reads_may_read_again_though_one_waits_to_change() -> None
         writer.done.result(LONG)
 
 
+def test_a_reader_that_will_not_wait_overtakes_one_that_waits_to_change() -> None:
+    guard = Guard()
+
+    def read() -> None:
+        with guard.reading():
+            pass
+
+    with ThreadPoolExecutor(2) as pool:
+        with guard.reading(LONG):
+            writer = Actor(pool, [], "changes", changer(guard))
+            writer.leave.set()
+            waiting(guard, 1)
+            pool.submit(read).result(LONG)
+        writer.done.result(LONG)
+
+
 def test_where_nobody_waits_a_reader_is_let_in_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(Guard, "_wait")
     with (guard := Guard()).reading(LONG), guard.reading(LONG):
