@@ -114,6 +114,8 @@ MALFORMED = [
     ("1 2 :1\n", 1, "':1' is not a feature"),
     ("1 2: 1\n", 1, "feature 2 has the value ''"),
     ("1 x\n", 1, "'x' is not a feature"),
+    (f"1 {'x' * 40}\n", 1, f"'{'x' * 40}' is not a feature"),
+    (f"1 {'x' * 41}\n", 1, f"'{'x' * 37}...' is not a feature"),
     ("1 2147483647:1\n", 1, "feature '2147483647' is too large; expected at most 2147483646"),
     (f"1 {'9' * 5000}:1\n", 1, "is too large"),
     ("1 5:1 3:1 5:2\n", 1, "feature 5 occurs twice"),

@@ -103,10 +103,11 @@ def test_an_unchanged_model_passes(tmp_path: Path) -> None:
         ("memory.reached", 0, 2**64 - 1, "remembered examples is wrong"),
         ("example.value", 0, np.nan, "finite"),
         ("example.features", 0, 10**6, "too short"),
-        ("counters", 0, 2**31, "counters"),
+        ("counters", 0, 2**31, "more labels than names"),
         ("counters", 1, 2**64 - 1, "counter"),
         ("block.updates", 0, 2**64 - 1, "updates"),
-        ("label.count", 0, -1, "label.count"),
+        ("label.count", 0, -1, "one count for every label"),
+        ("label.count", 0, 10**6, "more examples than the model has seen"),
         ("labels.retired", 0, 2, "retired"),
     ],
 )
@@ -121,6 +122,25 @@ def test_what_is_wrong_is_named(
     with pytest.raises(ModelFileError, match=message) as caught:
         labelgrove.load(path)
     assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("label.count", lambda array: array.astype(np.uint64), "one count for every label"),
+        ("label.count", lambda array: array[:-1], "one count for every label"),
+        ("counters", lambda array: array.astype(np.int64), "must begin with the counts"),
+        ("counters", lambda array: array[None], "must begin with the counts"),
+        ("counters", lambda array: array[:1], "must begin with the counts"),
+    ],
+)
+def test_counts_of_another_type_or_shape_are_named(
+    name: str, change: Callable[[np.ndarray], np.ndarray], message: str, tmp_path: Path
+) -> None:
+    header, arrays = model("all", tmp_path)
+    write_model(tmp_path / "changed.lg", header, {**arrays, name: change(arrays[name])})
+    with pytest.raises(ModelFileError, match=message):
+        labelgrove.load(tmp_path / "changed.lg")
 
 
 def test_a_feature_that_occurs_twice_is_refused(tmp_path: Path) -> None:

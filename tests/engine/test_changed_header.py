@@ -151,6 +151,13 @@ def test_what_is_out_of_its_range_is_refused(
         (None, "engine", 7, "a value or size is wrong"),
         ("engine", "sums_bytes", "all", "a value or size is wrong"),
         ("parameters", "arity", "a" * 10_000, "arity='aaa"),
+        ("parameters", "colour", 1, "parameters that the estimator does not have"),
+        (None, "targets", "ranking", "unknown kind of targets 'ranking'"),
+        (None, "columns", 1, "'columns' exceed the number of labels"),
+        (None, "features", True, "'features' must be a count of at most 2147483647"),
+        (None, "features", 2**31, "'features' must be a count"),
+        (None, "repeated", 10**9, "'repeated' must be a count"),
+        (None, "compact", {}, "a compact model that cannot exist for this algorithm, or that"),
     ],
 )
 def test_what_is_wrong_is_told_in_a_sentence(
