@@ -67,9 +67,10 @@ def test_row_of_nothing_is_a_blank_and_empty_lines_may_end_the_file(read) -> Non
 
 
 def test_careful_path_sorts_and_drops_repetitions_too(read) -> None:
-    examples = read("00000000003,1,3 9:1 2:2\n", "xmlc")  # too many digits for the fast path
-    assert examples.labels == [(3, 1)]
-    assert examples.X.indices.tolist() == [2, 9]
+    row = "00000000003,2147483646,3 2147483646:1 2:2\n"  # too many digits for the fast path
+    examples = read(row, "xmlc")
+    assert examples.labels == [(3, 2147483646)]
+    assert examples.X.indices.tolist() == [2, 2147483646]
     assert examples.X.data.tolist() == [2, 1]
 
 
@@ -105,6 +106,7 @@ MALFORMED = [
     ("1 2:abc\n", 1, "feature 2 has the value 'abc'; expected a number"),
     ("1 2:\n", 1, "feature 2 has the value ''; expected a number"),
     ("1 2:1:2\n", 1, "has the value '1:2'"),
+    (f"1 2:{2**128 - 2**103}\n", 1, "expected one that a float32 can hold"),
     ("1 2:1_0\n", 1, "has the value '1_0'"),
     ("1 2:0x10\n", 1, "has the value '0x10'"),
     ("1 2:1 -3:1\n", 1, "'-3:1' is not a feature; expected an integer from 0"),

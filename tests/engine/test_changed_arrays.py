@@ -130,7 +130,7 @@ def test_what_is_wrong_is_named(
         ("label.count", lambda array: array.astype(np.uint64), "one count for every label"),
         ("label.count", lambda array: array[:-1], "one count for every label"),
         ("counters", lambda array: array.astype(np.int64), "must begin with the counts"),
-        ("counters", lambda array: array[None], "must begin with the counts"),
+        ("counters", lambda array: np.stack([array, array]), "must begin with the counts"),
         ("counters", lambda array: array[:1], "must begin with the counts"),
     ],
 )
