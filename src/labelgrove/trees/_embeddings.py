@@ -167,7 +167,7 @@ def _csr(indptr: npt.NDArray[np.int64], columns: npt.NDArray[Any], n_columns: in
 def _unit_rows(matrix: Any) -> Any:
     """Return a float32 matrix whose rows have unit length, or are zero."""
     if not sp.issparse(matrix):
-        step = max(_RUN_ENTRIES // max(matrix.shape[1], 1), 1)
+        step = max(_RUN_ENTRIES // matrix.shape[1], 1)
         runs = (matrix[begin : begin + step] for begin in range(0, len(matrix), step))
         squares = [np.square(run, dtype=np.float64).sum(axis=1) for run in runs]
         norms = np.sqrt(np.concatenate([np.empty(0), *squares]))
