@@ -219,8 +219,13 @@ def test_what_cannot_be_is_said(vectors: Path, vector_model: Path, tmp_path: Pat
         (("eval", "--thresholds"), none),
         (("predict", "--thresholds", "--threshold", "0.5"), "--thresholds, not both"),
         (("tune", "--method", "best"), "--method best: expected one of auto, ofo, fta, sto"),
-        (("tune", "--method", "ofo", "--average", "micro"), "expected method='auto', 'fta' or"),
-        (("tune", "--method", "fta", "--labels", "2"), "require method='auto'; found method='fta'"),
+        (("tune", "--method", "ofo", "--average", "micro"), "expected --method auto, fta or sto"),
+        (("tune", "--method", "fta", "--labels", "2"), "--labels: expected --method auto; found"),
+        (("tune", "--method", "sto", "--recall", "1"), "--recall: expected --method auto; found"),
+        (("tune", "--labels", "2", "--recall", "1"), "--labels and --recall exclude each other"),
+        (("tune", "--average", "macro", "--labels", "2"), "--average and --labels exclude"),
+        (("tune", "--average", "micro", "--recall", "1"), "--average and --recall exclude"),
+        (("tune", "--average", "best"), "--average best: expected one of"),
     ):
         assert message in run(*words, vector_model, vectors, status=1).stderr
     empty, model = tmp_path / "empty.jsonl", tmp_path / "no.lg"

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from labelgrove._errors import DataError
+from labelgrove._errors import DataError, ParameterError
 from labelgrove._unfinished import Unfinished
 from labelgrove.cli import _options
 from labelgrove.cli._misread import warn_of_joined_labels
@@ -46,14 +46,14 @@ def tune(
         ),
     ] = "auto",
     average: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--average",
             metavar="NAME",
             help="F-measure to maximise: macro (auto does so without losing micro F); auto, fta "
-            "and sto also support micro and instance.",
+            "and sto also support micro and instance. Default: macro.",
         ),
-    ] = "macro",
+    ] = None,
     labels: Annotated[
         float | None,
         typer.Option(
@@ -80,6 +80,8 @@ def tune(
     DATA must be held-out examples: on those that MODEL has learnt from, its probabilities are too
     optimistic. With --thresholds, `predict`, `eval` and `explain` use these thresholds.
     """
+    _check_goal(method, average, labels, recall)
+    average = average or "macro"
     target = model_file if output is None else output
     check_can_write(target)
     with Unfinished(Path(target)):  # no other process may write it meanwhile
@@ -175,6 +177,23 @@ def _warn(result: dict[str, Any]) -> None:
         say_warning(
             f"on rows not tuned on, --method {method} reaches {average} F1 {after:.1f}%, less than "
             f"the {single:.1f}% of the best single threshold, below which --method auto never falls"
+        )
+
+
+def _check_goal(
+    method: str, average: str | None, labels: float | None, recall: float | None
+) -> None:
+    """Refuse options that exclude each other, before any file is read."""
+    goals = {"--average": average, "--labels": labels, "--recall": recall}
+    given = [name for name, value in goals.items() if value is not None]
+    if len(given) > 1:
+        raise ParameterError(f"{given[0]} and {given[1]} exclude each other; expected one of them")
+    if given and average is None and method in ("ofo", "fta", "sto"):
+        raise ParameterError(f"{given[0]}: expected --method auto; found --method {method}")
+    if method == "ofo" and average in ("micro", "instance"):
+        raise ParameterError(
+            f"--average {average}: --method ofo maximises macro F1; expected --method auto, fta "
+            "or sto"
         )
 
 
