@@ -28,9 +28,9 @@ _BATCH = 16
 
 def embedding_of(name: object) -> Embed:
     """Return the function that embeds texts: the one of a known name, or the given one."""
-    if name == WORDLLAMA:
+    if isinstance(name, str) and name == WORDLLAMA:
         return _wordllama
-    if name == GIVEN:
+    if isinstance(name, str) and name == GIVEN:
         return _missing
     if not callable(name):
         raise ParameterError(

@@ -105,7 +105,10 @@ def counts_documents(settings: Mapping[str, Any]) -> bool:
 
 
 def _lengths_or_none(name: str, value: Any, most: int) -> tuple[int, int]:
-    none = not value or value == (0, 0)
+    try:
+        none = not value or bool(value == (0, 0))
+    except ValueError:  # an array
+        none = False
     return (0, 0) if none else lengths(name, value, most, ", or (0, 0)")
 
 
