@@ -34,6 +34,7 @@ def test_words_and_their_numbers(head: bool, tmp_path: Path) -> None:
         (b"3 2\ncat 1 x\n", ":2: "),
         (b"cat 1 2\ndog 3\n", ":2: "),
         (b"3 2\ncat 1 inf\n", ":2: "),
+        (b"3 2\ncat 1 1_0\n", ":2: "),
         (b"3 2\ncat 1 1e39\n", ":2: "),
         (b"9" * 5000 + b" " + b"9" * 5000 + b"\ncat 1\n", ":1: "),
         (b"cat 1 2\n\xff 1 2\n", ":2: "),

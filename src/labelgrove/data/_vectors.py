@@ -67,8 +67,11 @@ def _entry(path: str, number: int, fields: list[bytes], size: int) -> tuple[str,
     # A word may itself contain spaces: the numbers are the last fields.
     try:
         word = b" ".join(fields[:-size]).decode() if 0 < size < len(fields) else ""
+        numbers = fields[-size:]
+        if b"_" in b"".join(numbers):  # Python reads 1_0 as 10
+            raise ValueError
         with np.errstate(over="ignore"):  # gives infinity, which is refused below
-            vector = np.array(fields[-size:], np.float32) if word else None
+            vector = np.array(numbers, np.float32) if word else None
     except ValueError:
         vector = None
     if vector is None or not np.isfinite(vector).all():
