@@ -60,6 +60,14 @@ def test_folder(folder: Path) -> None:
     assert (second.text, second.labels) == (["second\ntext\n"], [("cats", "red things")])
 
 
+def test_suffixes_in_upper_case(folder: Path) -> None:
+    for name in ("a.txt", "a.tsv", "b.key"):
+        (folder / name).rename(folder / f"{name[:1]}{name[1:].upper()}")
+    found = read_examples(folder)
+    assert found.text == ["first", "second\ntext\n"]
+    assert found.labels == [("http://a/1", "http://a/2"), ("cats", "red things")]
+
+
 def test_only_line_feeds_separate_the_labels_of_a_folder(tmp_path: Path) -> None:
     inside = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"
     for name, suffix, end in (("a", "key", ""), ("b", "tsv", "\tname")):

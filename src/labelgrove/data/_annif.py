@@ -1,7 +1,8 @@
 r"""Annif's corpora: lines of ``text<TAB><uri> <uri>``, or a folder with a .txt file for each text.
 
 In a folder, the labels of NAME.txt are in NAME.tsv, as lines of ``<uri><TAB>name``, or else in
-NAME.key, one per line. Texts are read in the order of their file names.
+NAME.key, one per line. The suffixes may be upper case. Texts are read in the order of their file
+names.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from labelgrove.data._limits import MAX_LINE_BYTES
 from labelgrove.data._lines import LineSource
 from labelgrove.data._rows import RowError, shown
 from labelgrove.data._text_rows import Collected, decoded, text_pieces
+
+_TEXTS = (".txt", ".TXT")
+_LABELS = (".tsv", ".key")
 
 
 def read_annif(source: LineSource) -> Contents:
@@ -66,11 +70,11 @@ def files_in(path: str) -> list[Path]:
 
 
 def _texts_in(path: str) -> list[Path]:
-    return sorted(file for file in Path(path).iterdir() if file.suffix == ".txt")
+    return sorted(file for file in Path(path).iterdir() if file.suffix in _TEXTS)
 
 
 def _label_file(text: Path) -> Path | None:
-    files = (text.with_suffix(suffix) for suffix in (".tsv", ".key"))
+    files = (text.with_suffix(suffix) for suffix in (*_LABELS, *map(str.upper, _LABELS)))
     return next((file for file in files if file.is_file()), None)
 
 
@@ -91,13 +95,13 @@ def _labels_beside(text: Path, required: bool) -> tuple[str, ...]:
     file = _label_file(text)
     if file is None:
         if required:
-            names = (shown(text.with_suffix(suffix).name) for suffix in (".tsv", ".key"))
+            names = (shown(text.with_suffix(suffix).name) for suffix in _LABELS)
             raise FileFormatError(
                 text, None, f"has no labels; expected {' or '.join(names)} beside it"
             )
         return ()
     lines = _content(file).split("\n")
-    if file.suffix == ".key":
+    if file.suffix.lower() == ".key":
         return tuple(dict.fromkeys(filter(None, map(str.strip, lines))))
     found: dict[str, None] = {}
     for number, line in enumerate(lines, 1):
