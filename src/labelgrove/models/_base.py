@@ -138,7 +138,8 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         k : int
             Number of labels for each row.
         labels : collection of labels, optional
-            Return only these labels.
+            Return only these labels. Those that the model does not know are ignored, since they may
+            yet be learnt.
         beam_width : int, optional
             Use beam search, which opens at most this many inner nodes on each level, instead of
             exact search. Faster, but may miss labels. Estimators that do not search a tree
@@ -350,9 +351,10 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         thresholds : Thresholds, array-like of shape (n_classes,), or None
-            In the order of ``classes_``, or a pandas Series with the labels as its index. Labels
-            that appear later use the default of `Thresholds`, or the parameter ``threshold``. None
-            restores the thresholds tuned while learning, or ``threshold``.
+            In the order of ``classes_``, or a pandas Series with the labels as its index. A label
+            whose threshold exceeds 1 is never predicted. Labels that appear later use the default
+            of `Thresholds`, or the parameter ``threshold``. None restores the thresholds tuned
+            while learning, or ``threshold``.
 
         Returns
         -------
