@@ -57,6 +57,27 @@ def test_projects_are_made_once_and_removed(client: TestClient) -> None:
     refused(client.put("/v1/projects/a", json={"txt": {}}), 422, "`txt`")
 
 
+def test_a_project_whose_folder_was_removed_can_only_be_deleted(
+    client: TestClient, service: Service, tmp_path: Path
+) -> None:
+    teach(client)
+    assert client.post(f"{DEMO}/snapshots").status_code == 200
+    [folder] = tmp_path.glob("served/projects/demo")
+    shutil.rmtree(folder)
+    example = {"examples": [{"text": "cat", "labels": ["cat"]}]}
+    for request in (
+        client.post(f"{DEMO}/examples", json=example),
+        client.post(f"{DEMO}/suggest", data={"text": "cat", "remember": 60}),
+        client.post(f"{DEMO}/snapshots"),
+        client.post(f"{DEMO}/rebuild"),
+    ):
+        refused(request, 500, "log.sqlite: was removed", "delete the project, or restore")
+    assert client.get(f"{DEMO}/stats").json()["sequence"] == 101
+    assert client.delete(DEMO).status_code == 204
+    refused(client.get(DEMO), 404, "no project 'demo'")
+    assert client.put(DEMO, json={}).status_code == 201
+
+
 @pytest.mark.parametrize("given", [{"random_state": None}, {"warm_start_size": 0.5}])
 def test_a_model_must_follow_from_its_log(client: TestClient, given: dict[str, Any]) -> None:
     answer = client.put("/v1/projects/other", json={"estimator": given})

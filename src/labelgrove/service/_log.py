@@ -170,6 +170,15 @@ class Log:
             found = self._reader.execute("SELECT 1 FROM requests WHERE key = ?", (key,))
             return found.fetchone() is not None
 
+    def check_there(self) -> None:
+        """Raise Problem, 500, if the file was removed: whatever is still written would be lost."""
+        if not self.path.exists():
+            raise Problem(
+                500,
+                f"{self.path}: was removed while the project is being served; delete the project, "
+                "or restore its folder and restart the service",
+            )
+
     @property
     def waiting(self) -> int:
         """Number of requests waiting to be committed."""
@@ -353,6 +362,7 @@ class Log:
         try:
             if self._broken is not None:
                 raise Problem(503, self._broken)
+            self.check_there()
             self._writer.execute("BEGIN IMMEDIATE")
             answers = [(one.future, *self._run(one)) for one in batch]
             rows = events_after(self._writer, self.path, self.head, -1)

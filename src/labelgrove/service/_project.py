@@ -207,6 +207,7 @@ class Project:
 
     def snapshot(self) -> Future[Snapshot | None]:
         """Write a snapshot of the current model; None if it has not learnt anything."""
+        self.log.check_there()
         return self._do(self._take_snapshot)
 
     def snapshots(self) -> list[Snapshot]:
@@ -221,6 +222,7 @@ class Project:
 
         Raises Problem: 409 if a rebuild is already running, or if there are too few examples.
         """
+        self.log.check_there()
         if not self._rebuilding.acquire(blocking=False):
             raise Problem(409, "a rebuild is already running")
         head, replaced = self.log.head, False

@@ -12,7 +12,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -259,7 +259,8 @@ class Service:
                     project.close()
                 self._clear(name)
                 gone = folder.with_name(f".{name}.{secrets.token_hex(8)}")
-                folder.rename(gone)
+                with suppress(FileNotFoundError):  # somebody has removed it while it was served
+                    folder.rename(gone)
         finally:
             with self._changed:
                 self._going.discard(name)
