@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 from labelgrove._errors import DataError, LabelGroveError, MissingDependencyError
 from labelgrove._names import check_savable
+from labelgrove._parameters import integer
 from labelgrove.vocabulary import Vocabulary
 
 try:
@@ -33,6 +34,7 @@ _TRIES, _MORE_TRIES = 6, 14
 before, since it may be starting again."""
 
 _FIRST_PAUSE = 0.1
+_YEAR = 31_536_000  # in seconds
 _LONGEST_PAUSE, _LONGEST_OF_OURS = 60, 5
 _TRY_AGAIN = {429, 503}
 _OTHER_CONTENT = (ValueError, LookupError, TypeError, RecursionError)
@@ -184,11 +186,36 @@ class Client:
             If the text is not a string.
         """
         asked = {"text": _text_of("text", text), "limit": str(k)}
-        return self._ask(
-            "POST",
-            "/suggest",
-            lambda found: [(one["uri"], one["score"]) for one in found["results"]],
-            data=asked,
+        return self._ask("POST", "/suggest", _pairs, data=asked)
+
+    def remember(self, text: str, seconds: int, k: int = 5) -> tuple[str, list[tuple[str, float]]]:
+        """Suggest labels like `suggest`, and let the service keep the text for `feedback`.
+
+        Parameters
+        ----------
+        text : str
+        seconds : int
+            How long to keep it, up to a year.
+        k : int
+
+        Returns
+        -------
+        name : str
+            The text's id, for `feedback`.
+        labels : list of (label, score)
+
+        Raises
+        ------
+        DataError
+            If the text is not a string.
+        ParameterError
+            If ``seconds`` is not an integer from 1 to 31536000.
+        """
+        kept = integer("seconds", seconds, 1, _YEAR)
+        asked = {"text": _text_of("text", text), "limit": str(k), "remember": str(kept)}
+        answer = self._checked(self._answer("POST", "/suggest", data=asked))
+        return self._read(
+            answer, lambda found: (answer.headers["labelgrove-suggestion"], _pairs(found))
         )
 
     def predict_topk(self, texts: Iterable[str], k: int = 5) -> list[list[tuple[str, float]]]:
@@ -280,7 +307,7 @@ class Client:
         """
         _require_rows("labels", labels)
         texts = _texts_of(texts)
-        own = [_labels_of(row, given) for row, given in enumerate(labels)]
+        own = [_labels_of(f"labels, row {row}", given) for row, given in enumerate(labels)]
         names = [None] * len(texts) if ids is None else _ids_of(ids)
         if not len(texts) == len(own) == len(names):
             named = "" if ids is None else f" and {len(names)} ids"
@@ -299,6 +326,32 @@ class Client:
             if stored is not None:
                 stored(some.stop)
         return sequence
+
+    def feedback(self, name: str, labels: Iterable[str], *, applied: bool = False) -> int:
+        """Learn the right labels of a text that the service was asked to `remember`.
+
+        Parameters
+        ----------
+        name : str
+            The id from `remember`, which becomes the example's.
+        labels : collection of str
+        applied : bool
+            Whether to wait until the model has learnt it.
+
+        Returns
+        -------
+        int
+            Sequence number of the example in the log.
+
+        Raises
+        ------
+        DataError
+            If the name or a label is not a string of characters.
+        ServiceError
+            If the text has expired, or already has other labels.
+        """
+        body = {"id": _name_of("name", name), "labels": _labels_of("labels", labels)}
+        return self._teach("POST", "/feedback", body, applied=applied)
 
     def forget(self, name: str, *, applied: bool = False) -> int:
         """Forget an example, as if it had never been sent; return the event's sequence number.
@@ -412,7 +465,9 @@ class Client:
 
     def _ask(self, method: str, path: str, read: Callable[[Any], T], **request: Any) -> T:
         """Return what `read` finds in the JSON of the answer."""
-        answer = self._checked(self._answer(method, path, **request))
+        return self._read(self._checked(self._answer(method, path, **request)), read)
+
+    def _read(self, answer: httpx.Response, read: Callable[[Any], T]) -> T:
         try:
             return read(answer.json() if answer.content else None)
         except _OTHER_CONTENT:
@@ -454,6 +509,10 @@ class Client:
         except _OTHER_CONTENT:
             detail = f"{answer.status_code} {answer.reason_phrase}"
         raise ServiceError(answer.status_code, f"{self.url}: {detail}")
+
+
+def _pairs(found: Any) -> list[tuple[str, float]]:
+    return [(one["uri"], one["score"]) for one in found["results"]]
 
 
 def _results_of(found: Any, count: int) -> list[list[dict[str, Any]]]:
@@ -520,11 +579,11 @@ def _text_of(place: str, text: Any) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _labels_of(row: int, given: Iterable[str]) -> list[str]:
+def _labels_of(place: str, given: Iterable[str]) -> list[str]:
     """Check the labels of an example; a string would count as a collection of letters."""
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise DataError(f"labels, row {row}: found {given!r:.80}; expected a collection of labels")
-    names = [_name_of(f"labels, row {row}", label) for label in given]
+        raise DataError(f"{place}: found {given!r:.80}; expected a collection of labels")
+    names = [_name_of(place, label) for label in given]
     # The order of a set is arbitrary, and must not decide which label arrives first.
     return sorted(names) if isinstance(given, Set) else names
 

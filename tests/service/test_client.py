@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
-from labelgrove import DataError
+from labelgrove import DataError, ParameterError
 from labelgrove.cli.commands import app
 from labelgrove.client import Client, ServiceError, projects
 from labelgrove.service import Service, create_app
@@ -74,6 +74,24 @@ def test_what_gets_lost_is_sent_again_and_learnt_once(
             client.learn(["a"], [["b"], ["c"]])
         with pytest.raises(DataError, match="labels for 1 and 2 ids; expected"):
             client.learn(["a"], [["b"]], ["1", "2"])
+
+
+def test_what_is_remembered_gets_its_labels_once(address: str) -> None:
+    with Client(f"{address}#demo") as client:
+        client.learn(*zip(*examples(100), strict=True), applied=True)
+        identifier, found = client.remember("cat quagga", 60, k=2)
+        assert found == client.suggest("cat quagga", 2)
+        with pytest.raises(DataError, match="labels: found 'zebra'; expected a collection"):
+            client.feedback(identifier, "zebra")
+        learnt = client.feedback(identifier, ["zebra"], applied=True)
+        assert client.feedback(identifier, ["zebra"]) == learnt == client.stats()["sequence"]
+        with pytest.raises(ServiceError, match="already has other labels") as refused:
+            client.feedback(identifier, ["cat"])
+        assert refused.value.status == 409
+        with pytest.raises(ServiceError, match="there is no suggestion 'other'"):
+            client.feedback("other", ["cat"])
+        with pytest.raises(ParameterError, match="seconds=0: expected an integer from 1"):
+            client.remember("cat", 0)
 
 
 def test_a_forked_process_connects_anew(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
