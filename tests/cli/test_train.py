@@ -382,6 +382,8 @@ def test_labels_that_other_programs_write_otherwise_are_pointed_out(
         ([f"{a}, {b}" for a in "abcde" for b in "abcde"], True),  # a few tags in every combination
         ([f"{a}, {b}" for a in "abcde" for b in "fghij"], False),  # names, or paths in a hierarchy
         ([*"abcdefg", "a, b"], False),
+        ([*"abcdef", "a, b", "c,d"], True),  # of labels that also occur alone
+        ([*"abcdef", "a, x", "y, d"], False),
     ],
 )
 def test_labels_that_recur_may_look_like_several_too(

@@ -20,8 +20,8 @@ _MISSING = ("nan", "NaN", "NULL", "\\N", "<NA>", "#N/A")
 _DECIMAL = re.compile(r"\d+\.0")
 
 _ENOUGH = 4
-"""Of labels joined by mistake, at least one in so many has parts that the model knows; of real
-labels, hardly any has."""
+"""Of labels joined by mistake, at least one in so many has parts that are labels themselves; of
+real labels, hardly any has."""
 
 
 def warn_of_misread_labels(
@@ -49,12 +49,20 @@ def warn_of_misread_labels(
     if _are_whole(columns):
         return
     few_repeat = 2 * len(labels) > examples
+    alone = set(labels)
     for separator in _SEPARATORS:
         joined = [label for label in labels if separator in label]
         if 2 * len(joined) > len(labels) and (few_repeat or _are_combined(labels, separator)):
             say_warning(
                 f"most labels hold {separator!r}, such as {joined[0]!r:.80}; if these are several "
                 f"labels, give --label-separator {separator!r}"
+            )
+            return
+        if joined := _joined(labels, alone, separator):
+            say_warning(
+                f"labels such as {joined[0]!r:.80} ({len(joined):,} of {len(labels):,}) are others "
+                f"joined by {separator!r}; if these are several labels, give --label-separator "
+                f"{separator!r}"
             )
             return
 
@@ -96,19 +104,24 @@ def warn_of_joined_labels(
     if _are_whole(columns):
         return
     for separator in _SEPARATORS:
-        joined = [
-            label
-            for label in labels
-            if isinstance(label, str)
-            and sum(part.strip() in known for part in label.split(separator)) > 1
-        ]
-        if joined and _ENOUGH * len(joined) >= len(labels):
+        if joined := _joined(labels, known, separator):
             say_warning(
                 f"labels such as {joined[0]!r:.80} ({len(joined):,} of {len(labels):,} new to the "
                 f"model) are known ones joined by {separator!r}; if these are several labels, "
                 f"{advice} --label-separator {separator!r}"
             )
             return
+
+
+def _joined(labels: Collection[Any], known: Collection[Any], separator: str) -> list[str]:
+    """Return the labels that consist of known ones, or none if these are few."""
+    joined = [
+        label
+        for label in labels
+        if isinstance(label, str)
+        and sum(part.strip() in known for part in label.split(separator)) > 1
+    ]
+    return joined if _ENOUGH * len(joined) >= len(labels) else []
 
 
 def _are_whole(columns: Columns) -> bool:
