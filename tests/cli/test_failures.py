@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
+from cli.conftest import run as run_command
 from labelgrove import DataError, LearningInterrupted, ParameterError
 from labelgrove.cli import main
 from labelgrove.cli._application import Application
@@ -45,6 +47,8 @@ def application(failure: Callable[[], BaseException | None]) -> typer.Typer:
             "error: m.lg: no space left on device\n",
         ),
         (ParameterError("n_jobs=0: expected one"), 1, "error: --jobs 0: expected one\n"),
+        (ParameterError("n_jobs=0: a number, or None"), 1, "error: --jobs 0: a number\n"),
+        (ParameterError("replay=0: a number, or None"), 1, "error: replay=0: a number, or None\n"),
         (ParameterError("dtype='int4': expected"), 1, "error: --dtype int4: expected\n"),
         (ParameterError("arity=1: expected"), 1, "error: arity=1: expected\n"),
         (KeyboardInterrupt(), 130, "error: stopped by Ctrl-C\n"),
@@ -60,6 +64,24 @@ def test_a_failure_is_one_sentence_and_a_status(
     assert result.exit_code == status
     assert result.stderr == message
     assert result.stdout == "result\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "message"),
+    [
+        (("--format", "xls"), 1, "--format xls: expected one of jsonl, csv"),
+        (("--text-column", "a,a"), 1, "--text-column a,a: expected non-empty names without"),
+        (("--label-column", ""), 1, "--label-column : expected non-empty names without"),
+        (("--threshold", "-1"), 2, "--threshold -1: expected at least 0"),
+        (("--max-bytes", "0"), 1, "--max-bytes 0: expected a size of 1 bytes"),
+        (("--threshold", "1", "--max-bytes", "1MB"), 1, "--threshold and --max-bytes exclude"),
+    ],
+)
+def test_wrong_options_are_named_as_they_were_typed(
+    words: tuple[str, ...], status: int, message: str, text_model: Path, tmp_path: Path
+) -> None:
+    found = run_command("compact", text_model, "-o", tmp_path / "small.lg", *words, status=status)
+    assert f"error: {message}" in found.stderr
 
 
 def test_ctrl_c_while_the_commands_are_built_ends_quietly(monkeypatch: pytest.MonkeyPatch) -> None:

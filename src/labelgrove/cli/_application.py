@@ -113,7 +113,10 @@ def _report(failure: BaseException) -> int:
         say_error(str(failure) or "stopped by Ctrl-C")
         return INTERRUPTED
     if isinstance(failure, LabelGroveError):
-        say_error(_PAIR.sub(_as_options, _PARAMETER.sub(_as_option, str(failure))))
+        said, named = _PARAMETER.subn(_as_option, str(failure))
+        if named:
+            said = said.removesuffix(", or None")  # which no option can be
+        say_error(_PAIR.sub(_as_options, said))
         return FAILURE
     if isinstance(failure, MemoryError):
         say_error(f"out of memory{f': {failure}' if str(failure) else ''}")

@@ -84,7 +84,15 @@ def _reading(
         ),
     ] = None,
 ) -> Reading:
-    columns = Columns(_names(text_column), _names(label_column), label_separator)
+    if format is not None and format not in FORMATS:
+        raise ParameterError(f"--format {format}: expected one of {', '.join(FORMATS)}")
+    text, labels = _names(text_column), _names(label_column)
+    for option, names in (("--text-column", text), ("--label-column", labels)):
+        if "" in names or len(set(names)) < len(names):
+            raise ParameterError(
+                f"{option} {','.join(names)}: expected non-empty names without repetition"
+            )
+    columns = Columns(text, labels, label_separator)
     return Reading(format, columns)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from labelgrove._errors import ParameterError
-from labelgrove._parameters import size_from
+from labelgrove._parameters import byte_count
 from labelgrove._unfinished import Unfinished
 from labelgrove.cli import _options
 from labelgrove.cli._models import (
@@ -47,6 +47,7 @@ def compact(
         typer.Option(
             "--threshold",
             metavar="T",
+            min=0.0,
             help="Drop weights that contribute less than T to a score for a feature of value 1.",
         ),
     ] = None,
@@ -75,7 +76,9 @@ def compact(
     memory-mapped file, so processes share them. With --data, also measures the precision of both
     models.
     """
-    most = None if max_bytes is None else size_from("--max-bytes", max_bytes)
+    if threshold is not None and max_bytes is not None:
+        raise ParameterError("--threshold and --max-bytes exclude each other; expected one of them")
+    most = None if max_bytes is None else byte_count("--max-bytes", max_bytes, 1)
     model = load_model(model_file, jobs=jobs)
     if not isinstance(estimator_of(model), LabelTreeClassifier):
         raise ParameterError(
