@@ -36,6 +36,7 @@ def test_the_result_says_what_was_learnt(texts: Path, tmp_path: Path) -> None:
     assert found["bytes"] == (tmp_path / "m.lg").stat().st_size
     assert (found["examples"], found["passes"], found["interrupted"]) == (400, 1, False)
     assert (found["labels"], found["new_labels"]) == (40, 40)
+    assert (found["algorithm"], found["settings"]) == ("online-plt", [])
     assert 0.3 < found["progressive_p@1"] < 1
     assert found["examples_per_second"] > 0
     assert result.stderr == ""
@@ -273,9 +274,9 @@ def test_a_model_knows_its_columns(tmp_path: Path) -> None:
 
 
 def test_auto_trains_what_is_best_on_a_sample(texts: Path, tmp_path: Path) -> None:
-    told = run(
-        "train", "--algorithm", "auto", "--trial", "90", texts, "-o", tmp_path / "a.lg"
-    ).stderr.splitlines()
+    words = ("train", "--algorithm", "auto", "--trial", "90", texts, "-o", tmp_path / "a.lg")
+    result = run(*words, "--json")
+    told = result.stderr.splitlines()
     assert told[0].startswith("trial on 90 examples, nDCG@5: ")
     best = told[0].split()[5]
     assert told[-2] == (
@@ -283,6 +284,8 @@ def test_auto_trains_what_is_best_on_a_sample(texts: Path, tmp_path: Path) -> No
     )
     chosen = told[-1].removeprefix("chosen: ").split()
     assert chosen[:2] == ["--algorithm", best]
+    found = json.loads(result.stdout)
+    assert (found["algorithm"], found["settings"]) == (best, chosen[3::2])
     run("train", *chosen, texts, "-o", tmp_path / "b.lg")
     assert (tmp_path / "a.lg").read_bytes() == (tmp_path / "b.lg").read_bytes()
     for option in ("--passes", "--trees"):

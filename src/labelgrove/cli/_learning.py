@@ -23,7 +23,14 @@ from labelgrove._parameters import byte_count
 from labelgrove.cli._application import FAILURE, INTERRUPTED
 from labelgrove.cli._checkpoints import Checkpoints
 from labelgrove.cli._misread import warn_of_misread_labels
-from labelgrove.cli._models import Model, check_can_write, inputs_of, targets_of, threads_of
+from labelgrove.cli._models import (
+    Model,
+    algorithm_of,
+    check_can_write,
+    inputs_of,
+    targets_of,
+    threads_of,
+)
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import (
     about_os_error,
@@ -390,14 +397,17 @@ def report_learning(
     columns: Columns,
     *,
     known_before: Collection[Any] = (),
+    settings: Sequence[str] | None = None,
     as_json: bool = False,
 ) -> None:
     """Print a summary of a written model; after Ctrl-C exit with its status.
 
-    ``columns`` are those that were read, ``known_before`` the labels before learning, a set.
+    ``columns`` are those that were read, ``known_before`` the labels before learning, a set, and
+    ``settings`` the ``--set`` options of a new model.
     """
     if as_json:
-        write_json(_for_programs(learning, path, len(known_before)))
+        result = _for_programs(learning, path, len(known_before))
+        write_json(result if settings is None else {**result, "settings": list(settings)})
     elif not learning.stopped:
         show_pairs(_for_people(learning, path, len(known_before)))
     sys.stdout.flush()  # before the checkpoints are removed
@@ -431,6 +441,7 @@ def _for_programs(learning: Learning, path: str, known_before: int) -> dict[str,
     return {
         "model": path,
         "bytes": Path(path).stat().st_size,
+        "algorithm": algorithm_of(learning.model),
         "examples": learning.examples,
         "passes": learning.passes,
         "labels": learning.n_labels,

@@ -178,10 +178,10 @@ def train(
             )
         if in_pieces:
             learning = learn_in_pieces(model, data, output, memory=memory, dask=dask)
-            report_learning(learning, output, source.columns, as_json=json)
+            report_learning(learning, output, source.columns, settings=given, as_json=json)
             return
         with Checkpoints(output, context.params, checkpoint) as kept:
             learning = learn_from(model, source, passes, checkpoints=kept, record=record)
             finish_learning(learning, output, kept, for_prediction=for_prediction)
             write_record(progressive, learning, output, data)
-            report_learning(learning, output, source.columns, as_json=json)
+            report_learning(learning, output, source.columns, settings=given, as_json=json)
