@@ -316,7 +316,24 @@ def test_auto_lets_parts_of_words_count_where_words_say_little(tmp_path: Path) -
     assert len(told) == 2 and "text." not in told[-1]  # no race of what was already said
 
 
-def test_auto_says_why_it_leaves_parts_of_words_that_lead_by_little(
+def test_auto_reads_symbols_and_pairs_of_words_where_they_alone_tell(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    symbols, words = ["->", "??", "...", "#"], ["hen", "owl", "cat", "dog"]
+    ends = [
+        {"text": f"{rng.choice(words)} {rng.choice(words)} {one}", "labels": [one]}
+        for one in symbols * 100
+    ]
+    pairs = [
+        {"text": f"{one} {rng.choice([other for other in words if other != one])}", "labels": [one]}
+        for one in words * 100
+    ]
+    for lines, expected in ((ends, ["text.symbols=true"]), (pairs, ["text.preset=words+pairs"])):
+        data = write_jsonl(tmp_path / "texts.jsonl", lines)
+        found = as_json("train", "--algorithm", "auto", data, "-o", tmp_path / "a.lg")
+        assert found["settings"] == expected
+
+
+def test_auto_says_why_it_leaves_a_reading_that_leads_by_little(
     texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def narrow(models: Mapping[str, Any], *_: Any, **__: Any) -> list[Round]:
@@ -327,7 +344,7 @@ def test_auto_says_why_it_leaves_parts_of_words_that_lead_by_little(
 
     monkeypatch.setattr("labelgrove.cli._choice.race", narrow)
     told = run("train", "--algorithm", "auto", texts, "-o", tmp_path / "a.lg").stderr.splitlines()
-    assert told[-2].startswith("parts of words are not clearly better")
+    assert "text.subwords=1,4 is not clearly better than" in told[-2]
     assert "text." in told[-3] and "text." not in told[-1]
 
 
