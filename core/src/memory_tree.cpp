@@ -159,7 +159,7 @@ void MemoryTree::learn(const Features& given, std::span<const LabelId> labels, f
     while (classifiers_.size() < known_.count()) classifiers_.emplace_back().start(options_.learner);
   }
   const ExampleId example = examples_.add(given, options_.normalize ? unit_scale(given) : 1.0, weight);
-  update(examples_.view(example), labels, weight);
+  update(examples_.view(example), labels, weight, 0);
 
   const std::size_t entry = remembered_.next_place(options_.seed, max_examples_);
   if (entry < remembered_.size()) take_out(static_cast<std::uint32_t>(entry));
@@ -172,6 +172,7 @@ void MemoryTree::learn(const Features& given, std::span<const LabelId> labels, f
   for (std::uint32_t r = 0; r < options_.reroutes; ++r) {
     const auto again = static_cast<std::uint32_t>(remembered_.pick(options_.seed, r));
     take_out(again);
+    update(this->example(again), this->labels(again), this->weight(again), r + 1);
     insert(again);
   }
   if (budget_.bounded()) budget_.gives_back(remembered - count_memory());
@@ -179,20 +180,21 @@ void MemoryTree::learn(const Features& given, std::span<const LabelId> labels, f
 }
 
 // Update: draws a node of the path. A router learns which of its sides has the better answer to the example; at a leaf,
-// the similarity learns from an entry drawn at random.
-void MemoryTree::update(const Features& x, std::span<const LabelId> labels, float weight) {
+// the similarity learns from an entry drawn at random. `turn` tells the draws after one new example apart.
+void MemoryTree::update(const Features& x, std::span<const LabelId> labels, float weight, std::uint64_t turn) {
   path_.assign(1, kRoot);
   while (!nodes_[path_.back()].is_leaf()) path_.push_back(child(path_.back(), x));
   nearness_.ask(similarity_, x);
   const NodeId leaf = path_.back();
   if (options_.classifiers) learn_classifiers(leaf, x, labels, weight);
-  const std::uint64_t drawn = draw(options_.seed, Draw::reward, remembered_.reached());
-  const NodeId v = path_[static_cast<std::size_t>(drawn % path_.size())];
+  const auto drawn = [&](std::uint64_t which, std::size_t n) {
+    return static_cast<std::size_t>(draw(options_.seed, Draw::reward, remembered_.reached(), 2 * turn + which) % n);
+  };
+  const NodeId v = path_[drawn(0, path_.size())];
   if (nodes_[v].is_leaf()) {
     const auto there = looked_at(v);
     if (there.empty()) return;
-    const std::uint32_t entry =
-        there[static_cast<std::size_t>(draw(options_.seed, Draw::reward, remembered_.reached(), 1) % there.size())];
+    const std::uint32_t entry = there[drawn(1, there.size())];
     learn_similarity(entry, f1_of(labels, this->labels(entry)), weight);
     return;
   }
@@ -240,11 +242,12 @@ void MemoryTree::learn_similarity(std::uint32_t entry, double reward, float weig
 // One against some: trains the classifiers of the labels found at the leaf, and of the example's own labels.
 // Memories keep removed labels, which have no classifiers.
 void MemoryTree::learn_classifiers(NodeId leaf, const Features& x, std::span<const LabelId> labels, float weight) {
-  candidates_.assign(labels.begin(), labels.end());
-  for (const std::uint32_t entry : looked_at(leaf)) {
-    const auto there = this->labels(entry);
-    std::ranges::copy_if(there, std::back_inserter(candidates_), [this](LabelId label) { return known_.has(label); });
-  }
+  candidates_.clear();
+  const auto add = [this](std::span<const LabelId> some) {
+    std::ranges::copy_if(some, std::back_inserter(candidates_), [this](LabelId label) { return known_.has(label); });
+  };
+  add(labels);
+  for (const std::uint32_t entry : looked_at(leaf)) add(this->labels(entry));
   std::ranges::sort(candidates_);
   candidates_.erase(std::unique(candidates_.begin(), candidates_.end()), candidates_.end());
   for (const LabelId label : candidates_) {

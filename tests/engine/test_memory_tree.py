@@ -217,6 +217,15 @@ def test_a_search_passes_over_classifiers_that_cannot_matter() -> None:
     assert some.classifiers.sum() < every.classifiers.sum()
 
 
+def test_classes_in_blocks_are_not_forgotten() -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(1200) // 120
+    X = np.maximum(rng.normal(size=(10, 20))[y] + rng.normal(size=(1200, 20)), 0)
+    held_out = np.arange(1200) % 4 == 0
+    model = MemoryTreeClassifier().partial_fit(X[~held_out], y[~held_out])
+    assert model.score(X[held_out], y[held_out]) > 0.6
+
+
 def test_a_bounded_memory_is_a_fair_sample() -> None:
     engine = _core.MemoryTree(options(max_examples=100))
     learn(engine, [({0: 1.0, 1 + n % 5: 1.0, BIAS: 1.0}, (n // 100,), 1.0) for n in range(1000)])

@@ -22,7 +22,8 @@ single labels. Choices where the paper is open:
 * Classifiers, one against some: of the labels at the leaf that the example reaches before it is
   inserted, except removed ones, and of its own. Their margins begin at -1.
 
-Beyond the paper, memory may be bounded by a reservoir; an example may have a weight in all steps
+Beyond the paper, Reroute also updates with the memory that it draws, as with a new example; memory
+may be bounded by a reservoir; an example may have a weight in all steps
 and votes; and prediction lets all memories at several leaves vote.
 """
 
@@ -160,6 +161,7 @@ class MemoryTree:
         for r in range(self.d):
             z = self.memories[self.draw(REPLAY, self.t, r) % len(self.memories)]
             self._take_out(z)
+            self.update(z.x, z.labels, z.weight, r + 1)
             self.insert(z)
 
     def remove(self, y: Label) -> None:
@@ -241,15 +243,15 @@ class MemoryTree:
         for z in memories:
             z.leaf = v
 
-    def update(self, x: Instance, labels: tuple[Label, ...], weight: float) -> None:
+    def update(self, x: Instance, labels: tuple[Label, ...], weight: float, turn: int = 0) -> None:
         """Update, of a node that is drawn from the path."""
         path = self.path(x)
         self._learn_classifiers(path[-1], x, labels, weight)
-        v = path[self.draw(REWARD, self.t, 0) % len(path)]
+        v = path[self.draw(REWARD, self.t, 2 * turn) % len(path)]
         if v.is_leaf:
             there = self.looked_at(v)
             if there:
-                z = there[self.draw(REWARD, self.t, 1) % len(there)]
+                z = there[self.draw(REWARD, self.t, 2 * turn + 1) % len(there)]
                 self._learn_similarity(x, z, f1(labels, z.labels), weight)
             return
         left, right = v.children()
@@ -290,7 +292,7 @@ class MemoryTree:
         if self.h is None:
             return
         there = {y for z in self.looked_at(leaf) for y in z.labels}
-        for y in {*labels, *(there - self.removed)}:
+        for y in {*labels, *there} - self.removed:
             self.h.setdefault(y, Classifier()).update(x, 1 if y in labels else -1, weight=weight)
 
     def _close(self, decision: float) -> None:

@@ -4,8 +4,8 @@
 // cost one router per level and a scan of one leaf's examples.
 //
 // Routers learn to balance and to agree with their own predictions (Insert), and which side holds the better answer for
-// an example (Update). Remembered examples are occasionally routed anew (Reroute). docs/papers/memory-tree.md explains
-// our reading of what the paper leaves open.
+// an example (Update). Remembered examples are learnt from again and routed anew (Reroute). docs/papers/memory-tree.md
+// explains our reading of what the paper leaves open.
 //
 // Threads: any number may predict at once while none changes the tree.
 #pragma once
@@ -33,7 +33,7 @@ struct MemoryTreeOptions {
   LearnerOptions learner;             // of routers, the similarity and the labels' classifiers
   float alpha = 0.1F;                 // weight of a router's own prediction, or of the reward, against balance
   std::uint32_t leaf_multiplier = 4;  // c: a leaf holds up to c times the bit width of the number of nodes
-  std::uint32_t reroutes = 1;         // d: remembered examples routed anew after each new one
+  std::uint32_t reroutes = 1;         // d: remembered examples learnt from again and routed anew after each new one
   std::uint64_t max_examples = 0;     // maximum number of remembered examples; 0: unbounded
   std::uint64_t max_bytes = 0;        // memory budget of the whole model; 0 is unbounded
   std::uint32_t leaves = 8;           // the number of most probable leaves used for prediction; the paper's is 1
@@ -156,7 +156,7 @@ class MemoryTree {
   std::size_t capacity() const;
   double balance(const Node& node) const;
   NodeId child(NodeId v, const Features& x);
-  void update(const Features& x, std::span<const LabelId> labels, float weight);
+  void update(const Features& x, std::span<const LabelId> labels, float weight, std::uint64_t turn);
   double reward(NodeId v, const Features& x, std::span<const LabelId> labels, float weight);
   void learn_similarity(std::uint32_t entry, double reward, float weight);
   void learn_classifiers(NodeId leaf, const Features& x, std::span<const LabelId> labels, float weight);

@@ -50,9 +50,9 @@ class MemoryTreeClassifier(OnlineClassifier):
     compared, by a learnt similarity, with the remembered examples of its most probable leaves,
     which vote for their labels. Linear classifiers of these labels, and of no others, contribute
     as well. Routers learn to balance the tree, and which side gives better answers. With every new
-    example, some remembered examples are rerouted through the tree. New labels and features may
-    appear in any call of :meth:`partial_fit`, and one remembered example makes a label
-    predictable.
+    example, some remembered examples are learnt from again and rerouted through the tree. New
+    labels and features may appear in any call of :meth:`partial_fit`, and one remembered example
+    makes a label predictable.
 
     Use it if examples have a dozen labels or more. Otherwise :class:`OnlinePLTClassifier` is as
     accurate with one example per label, more accurate with several, and predicts 4 to 47 times
@@ -66,7 +66,8 @@ class MemoryTreeClassifier(OnlineClassifier):
     leaf_multiplier : int
         c: a leaf holds up to c times the number of bits of the node count.
     reroutes : int
-        d: number of remembered examples, drawn at random, to reroute after every new example.
+        d: number of remembered examples, drawn at random, to learn from again and to reroute after
+        every new example.
     max_examples : int, optional
         Largest number of remembered examples, a uniform sample of the whole stream. None
         remembers all. It does not limit routers and classifiers.
