@@ -8,7 +8,9 @@
 
 #include "arrays.hpp"
 #include "labelgrove/row_check.hpp"
+#include "labelgrove/row_scale.hpp"
 #include "register.hpp"
+#include "rows.hpp"
 
 namespace labelgrove::bindings {
 
@@ -29,6 +31,15 @@ void register_rows(nb::module_& module) {
       },
       nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("columns"),
       "(fault, row, position) of the first fault; None if there is none.");
+  module.def(
+      "row_scale",
+      [](const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values, const nb::object& weights) {
+        const Rows rows(indptr, ids, values);
+        const auto counts = view_or_empty<float>(weights, rows.size());
+        return without_gil([&] { return row_scale(rows, counts); });
+      },
+      nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
+      nb::arg("weights").none(), "See core/include/labelgrove/row_scale.hpp.");
 }
 
 }  // namespace labelgrove::bindings

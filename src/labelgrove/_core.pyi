@@ -508,6 +508,9 @@ class CompactEmbedding:
 def check_rows(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: int) -> tuple[RowFault, int, int] | None:
     """(fault, row, position) of the first fault; None if there is none."""
 
+def row_scale(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: object | None) -> float:
+    """See core/include/labelgrove/row_scale.hpp."""
+
 class LabelSums:
     """
     Sums of every label's examples; see core/include/labelgrove/label_sums.hpp.
