@@ -48,6 +48,7 @@ TrainingSet training_set_of(const nb::dict& options, std::span<const LabelTree> 
   set.size = rows.size();
   set.example = [&rows, &labels](std::size_t row) { return LabelledExample{rows[row], labels[row]}; };
   set.normalize = nb::cast<bool>(options["normalize"]);
+  set.scale = nb::cast<double>(options["row_scale"]);
   set.example_costs = view_or_empty<float>(example_costs, rows.size());
   set.label_costs = view_or_empty<float>(label_costs, label_count);
   return set;

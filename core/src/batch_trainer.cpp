@@ -82,24 +82,26 @@ Tile constant_tile(const TrainingOptions& options, const Balance& balance, std::
   return {{child}, {positive ? margin : -margin}, {}, {}, {}, {}, {}};
 }
 
-// Drops rows in which no weight reaches the threshold.
-Tile keep_weights(const TrainingOptions& options, const NodeProblem& problem, const BatchSolver& solver,
-                  std::span<const std::uint32_t> children) {
+// Drops rows in which no weight reaches the threshold. The others are kept for examples that are not scaled.
+Tile keep_weights(const TrainingOptions& options, const TrainingSet& data, const NodeProblem& problem,
+                  const BatchSolver& solver, std::span<const std::uint32_t> children) {
   Tile tile;
   tile.children.assign(children.begin(), children.end());
   const std::size_t stride = solver.stride();  // columns beyond the children are zero
   const float* row = solver.weights().data();
   for (std::size_t c = 0; c < children.size(); ++c) tile.bias.push_back(row[c] * options.solver.bias);
-  const float least = std::max(options.weight_threshold, std::numeric_limits<float>::denorm_min());
+  const float scale = data.normalize ? 1.0F : static_cast<float>(data.scale);
+  const float least = std::max(scale * options.weight_threshold, std::numeric_limits<float>::denorm_min());
   for (std::uint32_t r = 1; r < problem.table_rows(); ++r) {
     row += stride;
     bool any = false;
-    for (std::size_t c = 0; c < stride; ++c) any |= std::fabs(row[c]) >= least;  // mostly false, so vectorised
+    for (std::size_t c = 0; c < stride; ++c) any |= std::fabs(scale * row[c]) >= least;  // mostly false, so vectorised
     if (!any) continue;
     for (std::size_t c = 0; c < children.size(); ++c) {
-      if (!(std::fabs(row[c]) >= least)) continue;
+      const float weight = scale * row[c];
+      if (!(std::fabs(weight) >= least)) continue;
       tile.columns.push_back(children[c]);
-      tile.weights.push_back(row[c]);
+      tile.weights.push_back(weight);
     }
     tile.rows.push_back(r);
     tile.features.push_back(problem.features()[r - 1]);
@@ -129,7 +131,7 @@ std::vector<Tile> learn(const TrainingOptions& options, const TrainingSet& data,
   for (std::size_t first = 0; first < children.size(); first += task.tile) {
     const auto some = children.subspan(first, std::min(task.tile, children.size() - first));
     solver.solve(solving, problem, examples, some, data.example_costs, task.node, progress);
-    tiles.push_back(keep_weights(options, problem, solver, some));
+    tiles.push_back(keep_weights(options, data, problem, solver, some));
     if (solving.held_out > 0.0F) bench.margin_counts.add(solver.margin_counts());
     progress.advance(task.child_cost * some.size());
   }

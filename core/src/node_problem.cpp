@@ -44,7 +44,7 @@ void NodeProblem::build(const TrainingSet& data, std::span<const std::uint32_t> 
   std::size_t at = 0;
   for (const std::uint32_t example : examples) {
     const Features x = data.example(example).x;
-    const double scale = data.normalize ? unit_scale(x) : 1.0;
+    const double scale = data.normalize ? unit_scale(x) : data.scale;
     ids_[at] = 0;
     values_[at++] = bias;
     double square = static_cast<double>(bias) * static_cast<double>(bias);

@@ -161,15 +161,27 @@ rows = st.lists(
     rows=rows,
     memory=st.sampled_from([1, 5_000, 1 << 30]),
     arity=st.none() | st.integers(2, 4),
+    normalize=st.booleans(),
 )
-@example(rows=[([0, 1, 2], {})], memory=1, arity=2)
+@example(rows=[([0, 1, 2], {})], memory=1, arity=2, normalize=False)
 @settings(max_examples=examples(8), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_bytes_are_those_of_memory_for_any_rows(
-    rows: list[Any], memory: int, arity: int | None
+    rows: list[Any], memory: int, arity: int | None, normalize: bool
 ) -> None:
+    model = PLTClassifier(arity=arity, max_leaf_size=2, normalize=normalize)
     with TemporaryDirectory() as folder:
         dataset = written(Path(folder, "rows"), rows, width=16)
-        fit_like_memory(PLTClassifier(arity=arity, max_leaf_size=2), dataset, memory=memory)
+        fit_like_memory(model, dataset, memory=memory)
+
+
+def test_rows_that_are_not_normalized_have_one_scale_wherever_they_are_learnt(
+    tmp_path: Path,
+) -> None:
+    rows = [([f"l{i % 8}"], {i % 8: 2.0 ** (i % 8), 8 + i % 3: 1.0}) for i in range(80)]
+    dataset = written(tmp_path / "rows", rows)
+    model = PLTClassifier(tree="complete", arity=2, max_leaf_size=2, normalize=False)
+    with ThreadPoolExecutor(2) as executor:
+        fit_like_memory(model, dataset, memory=1, executor=executor)
 
 
 def test_large_arrays_lie_in_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,6 +71,55 @@ def test_several_trees_need_something_to_differ_in() -> None:
             PLTClassifier(tree=tree, n_trees=2).fit(X, y)
 
 
+KINDS_OF_NODES: list[dict[str, Any]] = [{}, {"loss": "log"}, {"link": "softmax"}]
+
+
+@pytest.mark.parametrize("parameters", KINDS_OF_NODES)
+@pytest.mark.parametrize("unit", [2.0**-20, 2.0**12])
+def test_the_unit_of_rows_that_are_not_normalized_is_as_good_as_any(
+    parameters: dict[str, Any], unit: float
+) -> None:
+    X, y = checkerboard(20)
+    X = X.astype(np.float32) * np.random.default_rng(0).uniform(0.5, 2.0, (len(X), 1))
+    weight = np.arange(len(y)) % 5
+    plain = PLTClassifier(normalize=False, max_leaf_size=4, **parameters)
+    other = clone(plain).fit(unit * X, y, sample_weight=weight)
+    plain.fit(X, y, sample_weight=weight)
+    assert plain.score(X, y) == 1.0
+    assert np.array_equal(other.predict_proba(unit * X), plain.predict_proba(X))
+    small = other.compact(dtype="int8")  # float16 cannot hold weights in any unit
+    assert small.score(unit * X, y) == 1.0
+
+
+@pytest.mark.parametrize("parameters", KINDS_OF_NODES)
+def test_a_few_enormous_rows_do_not_keep_the_others_from_being_learnt(
+    parameters: dict[str, Any],
+) -> None:
+    X, y = checkerboard(20)
+    X = np.vstack([X, 1e8 * X[:3]])
+    y = np.append(y, y[:3])
+    clf = PLTClassifier(normalize=False, **parameters).fit(X, y)
+    assert clf.score(X, y) == 1.0
+
+
+def test_rows_of_unit_length_are_as_they_are_if_not_normalized() -> None:
+    X, y = np.eye(6, dtype=np.float32)[np.arange(180) % 6], np.arange(180) % 6
+    made, same = (
+        PLTClassifier(normalize=flag).fit(X, y)._learned.engine.save(False)
+        for flag in (True, False)
+    )
+    assert all(np.array_equal(made[name], same[name]) for name in made)
+
+
+@pytest.mark.parametrize("length", [1e-40, 1e-12, 1e9])
+def test_rows_of_any_length_give_a_file_that_can_be_read(length: float, tmp_path: Path) -> None:
+    X, y = checkerboard(4)
+    X = np.abs(X.astype(np.float64)) * length / np.abs(X).max()
+    clf = PLTClassifier(normalize=False, C=1e6).fit(X, y)
+    clf.save(tmp_path / "model.lg")
+    assert same_answers(load(tmp_path / "model.lg"), clf, X)
+
+
 def test_dear_labels_are_missed_less() -> None:
     X, Y = noise(n=300)
     plain = PLTClassifier(tree="flat").fit(X, Y)

@@ -48,6 +48,18 @@ def solve(name: str, X: Array, y: Array, costs: Array, passes: int = 1000) -> Ar
     return w
 
 
+def row_scale(X: Array, weights: Array) -> float:
+    """Power of two that makes the median of the rows' lengths about 1; rows of zeros are absent."""
+    square = (X**2).sum(axis=1)
+    weights, square = weights[square > 0], square[square > 0]
+    if weights.sum() == 0:
+        return 1.0
+    exponents = np.floor(np.log2(square) / 2 + 0.5)
+    order = np.argsort(exponents)
+    below = np.cumsum(weights[order])
+    return float(2.0 ** -exponents[order][np.argmax(below >= below[-1] / 2)])
+
+
 def link(name: str, margins: Array) -> Array:
     """Probability of a margin: σ(m), exp(-max(0, 1 - m)²), or exp(-max(0, 1 - m)³)."""
     if name == "cubic_hinge":
@@ -84,8 +96,9 @@ class BatchPLT:
         self.parents, self.label_of, self.bias = parents, label_of, bias
         self.link = link_name or loss
         below = [self._labels_below(v) for v in range(len(parents))]
-        rows = np.hstack([X, np.full((len(X), 1), bias)])
         example_costs = np.ones(len(X)) if example_costs is None else example_costs
+        scale = row_scale(X, example_costs)
+        rows = np.hstack([scale * X, np.full((len(X), 1), bias)])
         self.weights: list[Array] = []
         for v, parent in enumerate(parents):
             reached = [i for i, row in enumerate(Y) if v == 0 or below[parent] & set(row)]
@@ -101,7 +114,8 @@ class BatchPLT:
                 m = constant_margin(loss, float(costs.sum()), bias) * (y[0] if len(y) else -1.0)
                 self.weights.append(np.append(np.zeros(X.shape[1]), m / (bias or 1.0)))
             else:
-                self.weights.append(solve(loss, rows[reached], y, share * costs))
+                w = solve(loss, rows[reached], y, share * costs)
+                self.weights.append(np.append(scale * w[:-1], w[-1]))
 
     def _labels_below(self, v: int) -> set[int]:
         if v in self.label_of:

@@ -7,7 +7,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from naive.batch_plt import BatchPLT, constant_margin, link, objective, solve
+from naive.batch_plt import BatchPLT, constant_margin, link, objective, row_scale, solve
 
 
 @pytest.mark.parametrize("name", ["squared_hinge", "log"])
@@ -40,6 +40,16 @@ def test_a_tree_by_hand() -> None:
     p = twin.probabilities(X[0])
     root = float(link("squared_hinge", np.array(6 / 7)))
     assert p[6] == pytest.approx(root**3)
+
+
+def test_longer_rows_have_smaller_weights() -> None:
+    X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.9], [0.0, 0.0]])
+    assert row_scale(8 * X, np.ones(4)) == 0.125
+    assert row_scale(8 * X, np.array([0.0, 0.0, 0.0, 1.0])) == 1.0
+    assert row_scale(np.diag([1.0, 4.0, 1.0]), np.array([1.0, 3.0, 1.0])) == 0.25
+    plain, long = (BatchPLT([-1, 0], {1: 5}, unit * X, [[5], [], [5], []]) for unit in (1, 8))
+    assert 8 * long.weights[0][:2] == pytest.approx(plain.weights[0][:2])
+    assert long.probabilities(8 * X[0]) == pytest.approx(plain.probabilities(X[0]))
 
 
 def test_what_the_bias_alone_reaches() -> None:

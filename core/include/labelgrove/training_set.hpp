@@ -15,6 +15,7 @@ struct TrainingSet {
   std::size_t size = 0;
   LabelledExamples example;
   bool normalize = true;                 // scale examples to unit length
+  double scale = 1.0;                    // otherwise the factor of all examples; see row_scale()
   std::span<const float> example_costs;  // cost of mistakes, by example; empty: all 1
   std::span<const float> label_costs;    // cost of missing a label, by label; empty: all 1
 };

@@ -207,6 +207,7 @@ class _Run:
             self._begin()
             self._know_labels()
             self._read_texts()
+            self._find_scale()
             self._grow_trees()
             self._learn()
             self._save()
@@ -297,6 +298,18 @@ class _Run:
         join(job, "rows", len(parts))
         for part in range(len(parts)):
             (job / f"counted-{part:05d}").unlink()
+
+    def _find_scale(self) -> None:
+        """Measure all rows, unless each is scaled to unit length: a task sees only some of them."""
+        if self._options.normalize:
+            return
+        path = self._job / "row_scale"
+        if not is_done(path):
+            rows = Source(self._job).rows(None)
+            store(path, {"scale": np.array([_core.row_scale(*rows.arrays, None)])})
+        (scale,) = stored(path, "scale")
+        options = {**self._job.options, "row_scale": float(scale[0])}
+        self._job = replace(self._job, options=options)
 
     def _grow_trees(self) -> None:
         plan, job = self._plan, self._job

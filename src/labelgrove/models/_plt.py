@@ -94,8 +94,10 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         every label of y may name others, too. A positive example of a node has the cost of its
         costliest label below the node.
     normalize : bool
-        Whether to scale examples to unit length. If not, they should be about 1 long: the defaults
-        of ``C``, ``tol`` and ``weight_threshold`` suit such examples.
+        Whether to scale examples to unit length. If not, all examples are multiplied by the same
+        power of two while learning, which makes the median one about 1 long: ``C``, ``tol`` and
+        ``weight_threshold`` refer to such examples, and not to the unit of the columns.
+        ``solver="adagrad"`` and ``online_ready`` take examples as they are.
     threshold : float
         Lowest probability at which :meth:`predict` returns a label, for multi-label targets.
     second_stage : {"calibrate", "head", "tail"} or float in [0, 1], optional
@@ -219,6 +221,7 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         built = plan.build(rows, indptr, ids, labels)
         trees = [engine_tree(tree, tree.leaf_labels) for tree in built]
         threads = thread_count(self.n_jobs)
+        scale = 1.0 if options.normalize else _core.row_scale(*rows.arrays, examples.weights)
         if options.solver == SOLVERS.index("adagrad"):
             # IPLT (Jasinska-Kobus et al. 2021, Algorithm 1)
             learner = iplt_options(options, len(trees)).to_dict()
@@ -229,7 +232,7 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
             arrays["counters"][1] = rows.n_rows  # examples, not the steps of all passes
         else:
             arrays = _core.train_batch_plt(
-                options.for_training(rows.n_rows, measure),
+                options.for_training(rows.n_rows, row_scale=scale, measure=measure),
                 trees,
                 len(labels),
                 *rows.arrays,

@@ -277,10 +277,13 @@ class BatchOptions(Options):
             plenty=real("plenty", p.get("plenty", _PLENTY if falls else 0.0), 0.0, _LARGEST),
         )
 
-    def for_training(self, n_rows: int, measure: bool = True) -> dict[str, Any]:
+    def for_training(
+        self, n_rows: int, *, row_scale: float = 1.0, measure: bool = True
+    ) -> dict[str, Any]:
         """Return the options as the core's trainer takes them, for this number of examples.
 
-        Unless ``measure``, the calibrated link is not measured, whatever their number.
+        Examples that are not scaled to unit length have the factor `row_scale`. Unless ``measure``,
+        the calibrated link is not measured, whatever their number.
         """
         link, held_out = self.link, 0.0
         if link == LINKS["calibrated"]:
@@ -290,7 +293,7 @@ class BatchOptions(Options):
             else:
                 share = max(_HELD_OUT, _FEWEST_HELD_OUT / n_rows)
                 held_out = min(share, _LARGEST_HELD_OUT, _MOST_HELD_OUT / n_rows)
-        return {**self.to_dict(), "link": link, "held_out": held_out}
+        return {**self.to_dict(), "link": link, "held_out": held_out, "row_scale": row_scale}
 
     @classmethod
     def _parameters_of(cls, saved: Mapping[str, Any]) -> dict[str, Any]:
