@@ -25,6 +25,15 @@ constexpr std::size_t kManyExamples = 8192;
 constexpr std::size_t kFewChildren = 64;
 // A task that can be divided costs at most one in this many parts of a thread's work.
 constexpr std::uint64_t kTasksPerThread = 4;
+// Small weights that are kept unless the threshold is above kUsualThreshold (docs/decisions/batch-solver.md): if dropping
+// them would take more than kTooMuchDropped of a child's squared length, the largest, until kMostDroppedOfSpread of it
+// is dropped. In a dense node, of whose table at least kDense is filled on average, dropping may take kMostDropped:
+// there every weight counts in every example.
+constexpr float kUsualThreshold = 0.1F;
+constexpr double kTooMuchDropped = 0.6;
+constexpr double kMostDroppedOfSpread = 0.2;
+constexpr double kMostDropped = 0.05;
+constexpr double kDense = 0.5;
 
 // Some children of a node, trained from the same renumbered examples, one tile after another.
 struct Task {
@@ -82,7 +91,53 @@ Tile constant_tile(const TrainingOptions& options, const Balance& balance, std::
   return {{child}, {positive ? margin : -margin}, {}, {}, {}, {}, {}};
 }
 
-// Drops rows in which no weight reaches the threshold. The others are kept for examples that are not scaled.
+bool is_dense(const NodeProblem& problem) {
+  std::size_t cells = 0;
+  for (std::size_t i = 0; i < problem.size(); ++i) cells += problem[i].size;
+  return static_cast<double>(cells) >= kDense * static_cast<double>(problem.size()) * problem.table_rows();
+}
+
+// For each child the least weight to keep: the threshold, unless the child would lose too much by it.
+std::vector<float> least_weights(const TrainingOptions& options, const NodeProblem& problem, const BatchSolver& solver,
+                                 std::size_t children) {
+  const std::size_t stride = solver.stride();
+  const std::size_t rows = problem.table_rows() - std::size_t{1};
+  const std::span<const float> weights = solver.weights().subspan(stride);  // without the bias
+  const float threshold = options.weight_threshold;
+  std::vector<float> least(stride, threshold);
+  if (threshold > kUsualThreshold) return least;
+  std::vector<double> all(stride);
+  std::vector<double> dropped(stride);
+  for (std::size_t r = 0; r < rows; ++r) {
+    const float* row = weights.data() + r * stride;
+    for (std::size_t c = 0; c < stride; ++c) {
+      const double square = static_cast<double>(row[c]) * static_cast<double>(row[c]);
+      all[c] += square;
+      dropped[c] += std::fabs(row[c]) >= threshold ? 0.0 : square;
+    }
+  }
+  const bool dense = is_dense(problem);
+  const double too_much = dense ? kMostDropped : kTooMuchDropped;
+  const double most = dense ? kMostDropped : kMostDroppedOfSpread;
+  std::vector<float> small;
+  for (std::size_t c = 0; c < children; ++c) {
+    if (dropped[c] <= too_much * all[c]) continue;
+    small.clear();
+    for (std::size_t r = 0; r < rows; ++r) {
+      const float weight = std::fabs(weights[r * stride + c]);
+      if (weight < threshold) small.push_back(weight);
+    }
+    std::ranges::sort(small, std::greater{});
+    for (const float weight : small) {
+      if (dropped[c] <= most * all[c]) break;
+      least[c] = weight;
+      dropped[c] -= static_cast<double>(weight) * static_cast<double>(weight);
+    }
+  }
+  return least;
+}
+
+// Drops rows in which no weight is kept. The others are kept for examples that are not scaled.
 Tile keep_weights(const TrainingOptions& options, const TrainingSet& data, const NodeProblem& problem,
                   const BatchSolver& solver, std::span<const std::uint32_t> children) {
   Tile tile;
@@ -91,15 +146,16 @@ Tile keep_weights(const TrainingOptions& options, const TrainingSet& data, const
   const float* row = solver.weights().data();
   for (std::size_t c = 0; c < children.size(); ++c) tile.bias.push_back(row[c] * options.solver.bias);
   const float scale = data.normalize ? 1.0F : static_cast<float>(data.scale);
-  const float least = std::max(scale * options.weight_threshold, std::numeric_limits<float>::denorm_min());
+  std::vector<float> least = least_weights(options, problem, solver, children.size());
+  for (float& weight : least) weight = std::max(scale * weight, std::numeric_limits<float>::denorm_min());
   for (std::uint32_t r = 1; r < problem.table_rows(); ++r) {
     row += stride;
     bool any = false;
-    for (std::size_t c = 0; c < stride; ++c) any |= std::fabs(scale * row[c]) >= least;  // mostly false, so vectorised
+    for (std::size_t c = 0; c < stride; ++c) any |= std::fabs(scale * row[c]) >= least[c];  // mostly false
     if (!any) continue;
     for (std::size_t c = 0; c < children.size(); ++c) {
       const float weight = scale * row[c];
-      if (!(std::fabs(weight) >= least)) continue;
+      if (!(std::fabs(weight) >= least[c])) continue;
       tile.columns.push_back(children[c]);
       tile.weights.push_back(weight);
     }

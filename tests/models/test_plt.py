@@ -251,6 +251,52 @@ def test_few_weights_are_kept() -> None:
     assert sizes[0] > sizes[1] > sizes[2] > 0
 
 
+def embeddings(n: int, classes: int, d: int, noise: float) -> tuple[Any, Any]:
+    """Rows of unit length in which every column says a little."""
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % classes
+    X = rng.normal(size=(classes, d))[y] + noise * rng.normal(size=(n, d))
+    return X / np.linalg.norm(X, axis=1, keepdims=True), y
+
+
+def test_small_weights_are_kept_where_dense_rows_lead_to_no_others() -> None:
+    X, y = embeddings(n=400, classes=100, d=2000, noise=4.0)
+    clfs = [PLTClassifier(weight_threshold=w).fit(X[:200], y[:200]) for w in (0, 0.1, 0.11)]
+    everything, usual, dropping = (clf.score(X[200:], y[200:]) for clf in clfs)
+    assert everything > 0.7
+    assert usual > everything - 0.05
+    assert dropping < 0.3  # a larger threshold drops whatever is smaller
+    assert clfs[0].size()["weights"] > 1.5 * clfs[1].size()["weights"]
+
+
+def test_small_weights_are_kept_where_long_sparse_rows_lead_to_no_others() -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(400) % 10
+    words = rng.integers(0, 1000, (400, 40)) + 1000 * y[:, None]
+    others = 10_000 + (50_000 * rng.random((400, 160)) ** 3).astype(int)
+    X = np.zeros((400, 60_000), np.float32)
+    np.put_along_axis(X, np.hstack([words, others]), 1, axis=1)
+    clfs = [PLTClassifier(weight_threshold=w).fit(X[:200], y[:200]) for w in (0.1, 0.11)]
+    usual, dropping = (clf.score(X[200:], y[200:]) for clf in clfs)
+    assert usual > dropping + 0.05
+
+
+def weights_of(X: Any, y: Any, label: int, threshold: float) -> Any:
+    """The label's weights in a flat tree."""
+    clf = PLTClassifier(tree="flat", normalize=False, weight_threshold=threshold).fit(X, y)
+    [explained] = clf.explain(np.ones((1, X.shape[1])), label, top=X.shape[1]).labels
+    return np.array([c.weight for c in explained.path[-1].contributions])
+
+
+def test_no_more_small_weights_are_kept_than_needed() -> None:
+    X, y = embeddings(n=400, classes=40, d=1000, noise=3.0)
+    everything, kept = (weights_of(X, y, 7, w) for w in (0.0, 0.1))
+    assert len(kept) > np.count_nonzero(abs(kept) >= 0.1) > 0
+    squares = np.sort(everything**2)[::-1]
+    assert squares[: len(kept)].sum() >= 0.95 * squares.sum() > squares[: len(kept) - 1].sum()
+    assert sorted(kept**2, reverse=True) == pytest.approx(squares[: len(kept)].tolist())
+
+
 def test_a_failed_fit_changes_nothing() -> None:
     X, y = checkerboard(2)
     clf = PLTClassifier().fit(X, y)

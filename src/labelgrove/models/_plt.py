@@ -87,7 +87,9 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         Largest number of passes over the examples of a node: by default 20, 100 with
         ``link="softmax"``, which takes that long where classes overlap, and 3 for AdaGrad.
     weight_threshold : float
-        Drop smaller weights once a node has been learnt. Raise it for a smaller model.
+        Drop smaller weights once a node has been learnt. Raise it for a smaller model. Up to 0.1,
+        smaller weights are kept, too, where a classifier has learnt little else, as from long
+        embeddings.
     class_weight : {"balanced", "propensity"} or mapping, optional
         Cost of missing each label, relative to 1: inversely proportional to its frequency, its
         inverse propensity (Jain et al. 2016), or a mapping from labels to costs. One that names
