@@ -27,6 +27,8 @@ constexpr double kLeastDoubt = 0.02;
 // Beyond the outermost points measured the probability approaches 0 and 1; at the end of the range it has this share of
 // its last distance left.
 constexpr double kLeftAtEnd = 0.25;
+// So that log-odds stay finite, whatever counts a file holds.
+constexpr double kLeastProbability = 1e-12;
 
 double centre(std::size_t bin) { return (static_cast<double>(bin) + 0.5) / kBinsPerUnit - kRange; }
 
@@ -87,14 +89,18 @@ std::vector<Pool> pools_of(const MarginCounts& counts) {
 
 struct Point {
   double margin;
-  double probability;
+  double log_odds;
 };
 
+double log_odds(double probability) {
+  const double p = std::clamp(probability, kLeastProbability, 1.0 - kLeastProbability);
+  return fixed_log(p) - fixed_log(1.0 - p);
+}
+
 std::vector<Point> points_of(const std::vector<Pool>& pools) {
-  std::vector<Point> points{{-kRange, 0.0}};
-  for (const Pool& pool : pools) points.push_back({pool.margins / pool.size, pool.share()});
-  points.front().probability = kLeftAtEnd * points[1].probability;
-  points.push_back({kRange, 1.0 - kLeftAtEnd * (1.0 - points.back().probability)});
+  std::vector<Point> points{{-kRange, log_odds(kLeftAtEnd * pools.front().share())}};
+  for (const Pool& pool : pools) points.push_back({pool.margins / pool.size, log_odds(pool.share())});
+  points.push_back({kRange, log_odds(1.0 - kLeftAtEnd * (1.0 - pools.back().share()))});
   return points;
 }
 
@@ -132,7 +138,7 @@ Calibration::Calibration(const MarginCounts& counts)
     const Point& low = points[k];
     const Point& high = points[k + 1];
     const double share = (margin - low.margin) / (high.margin - low.margin);
-    at_centre_[bin] = static_cast<float>(low.probability + share * (high.probability - low.probability));
+    at_centre_[bin] = static_cast<float>(logistic(low.log_odds + share * (high.log_odds - low.log_odds)));
   }
 }
 

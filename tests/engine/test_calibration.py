@@ -88,6 +88,16 @@ def test_the_curve_is_the_twins(seed: int, slope: float, n: int) -> None:
             assert score == pytest.approx(of_root * expected, rel=1e-3, abs=1e-6)
 
 
+def test_classes_that_are_far_apart_are_sure() -> None:
+    rng = np.random.default_rng(0)
+    rare = rng.random(8000) < 0.005
+    X = rng.normal(size=(8000, 20)) + 1.2 * rare[:, None]
+    clf = PLTClassifier().fit(X[:4000], rare[:4000])
+    p = clf.predict_proba(X[4000:])[:, 1]
+    assert p[~rare[4000:]].mean() < 0.015
+    assert p[rare[4000:]].mean() > 0.4
+
+
 def test_every_example_held_out_is_counted_once_for_every_label() -> None:
     X, Y = noisy()
     arrays = arrays_of(PLTClassifier(tree="flat", random_state=3).fit(X, Y))

@@ -1,4 +1,4 @@
-"""The measured link of a batch model, in plain Python: isotonic regression, then straight lines."""
+"""The measured link of a batch model, in plain Python: isotonic regression, lines of log-odds."""
 
 from __future__ import annotations
 
@@ -66,7 +66,8 @@ def curve(negatives: Sequence[int], positives: Sequence[int]) -> list[float]:
         *points,
         (RANGE, 1 - (1 - points[-1][1]) / 4),
     ]
-    return [_between(points, centre(b)) for b in range(BINS)]
+    lines = [(m, math.log(p / (1 - p))) for m, p in points]
+    return [1 / (1 + math.exp(-_between(lines, centre(b)))) for b in range(BINS)]
 
 
 def probability(at_centre: Sequence[float], margin: float) -> float:
