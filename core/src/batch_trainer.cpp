@@ -25,15 +25,12 @@ constexpr std::size_t kManyExamples = 8192;
 constexpr std::size_t kFewChildren = 64;
 // A task that can be divided costs at most one in this many parts of a thread's work.
 constexpr std::uint64_t kTasksPerThread = 4;
-// Small weights that are kept unless the threshold is above kUsualThreshold (docs/decisions/batch-solver.md): if dropping
-// them would take more than kTooMuchDropped of a child's squared length, the largest, until kMostDroppedOfSpread of it
-// is dropped. In a dense node, of whose table at least kDense is filled on average, dropping may take kMostDropped:
-// there every weight counts in every example.
-constexpr float kUsualThreshold = 0.1F;
-constexpr double kTooMuchDropped = 0.6;
-constexpr double kMostDroppedOfSpread = 0.2;
-constexpr double kMostDropped = 0.05;
+// A node is dense if its examples fill this share of its table on average. There many small weights share the work, and
+// every one counts in every example: dropping may take kMostDropped of a child's squared length, unless the threshold is
+// above kUsualThreshold and thus asks for a small model (docs/decisions/batch-solver.md).
 constexpr double kDense = 0.5;
+constexpr double kMostDropped = 0.05;
+constexpr float kUsualThreshold = 0.1F;
 
 // Some children of a node, trained from the same renumbered examples, one tile after another.
 struct Task {
@@ -97,41 +94,31 @@ bool is_dense(const NodeProblem& problem) {
   return static_cast<double>(cells) >= kDense * static_cast<double>(problem.size()) * problem.table_rows();
 }
 
-// For each child the least weight to keep: the threshold, unless the child would lose too much by it.
+// For each child the least weight to keep: the threshold, unless the child of a dense node would lose too much by it.
 std::vector<float> least_weights(const TrainingOptions& options, const NodeProblem& problem, const BatchSolver& solver,
                                  std::size_t children) {
   const std::size_t stride = solver.stride();
-  const std::size_t rows = problem.table_rows() - std::size_t{1};
-  const std::span<const float> weights = solver.weights().subspan(stride);  // without the bias
   const float threshold = options.weight_threshold;
   std::vector<float> least(stride, threshold);
-  if (threshold > kUsualThreshold) return least;
-  std::vector<double> all(stride);
-  std::vector<double> dropped(stride);
-  for (std::size_t r = 0; r < rows; ++r) {
-    const float* row = weights.data() + r * stride;
-    for (std::size_t c = 0; c < stride; ++c) {
-      const double square = static_cast<double>(row[c]) * static_cast<double>(row[c]);
-      all[c] += square;
-      dropped[c] += std::fabs(row[c]) >= threshold ? 0.0 : square;
-    }
-  }
-  const bool dense = is_dense(problem);
-  const double too_much = dense ? kMostDropped : kTooMuchDropped;
-  const double most = dense ? kMostDropped : kMostDroppedOfSpread;
+  if (threshold > kUsualThreshold || !is_dense(problem)) return least;
+  const auto weights = solver.weights().subspan(stride, (problem.table_rows() - 1) * stride);  // without the bias
   std::vector<float> small;
   for (std::size_t c = 0; c < children; ++c) {
-    if (dropped[c] <= too_much * all[c]) continue;
+    double all = 0.0;
+    double dropped = 0.0;
     small.clear();
-    for (std::size_t r = 0; r < rows; ++r) {
-      const float weight = std::fabs(weights[r * stride + c]);
-      if (weight < threshold) small.push_back(weight);
+    for (std::size_t at = c; at < weights.size(); at += stride) {
+      const float weight = std::fabs(weights[at]);
+      const double square = static_cast<double>(weight) * static_cast<double>(weight);
+      all += square;
+      if (weight >= threshold) continue;
+      dropped += square;
+      small.push_back(weight);
     }
     std::ranges::sort(small, std::greater{});
-    for (const float weight : small) {
-      if (dropped[c] <= most * all[c]) break;
-      least[c] = weight;
-      dropped[c] -= static_cast<double>(weight) * static_cast<double>(weight);
+    for (auto next = small.begin(); dropped > kMostDropped * all && next != small.end(); ++next) {
+      least[c] = *next;
+      dropped -= static_cast<double>(*next) * static_cast<double>(*next);
     }
   }
   return least;

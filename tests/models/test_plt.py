@@ -259,7 +259,7 @@ def embeddings(n: int, classes: int, d: int, noise: float) -> tuple[Any, Any]:
     return X / np.linalg.norm(X, axis=1, keepdims=True), y
 
 
-def test_small_weights_are_kept_where_dense_rows_lead_to_no_others() -> None:
+def test_small_weights_of_dense_rows_are_kept() -> None:
     X, y = embeddings(n=400, classes=100, d=2000, noise=4.0)
     clfs = [PLTClassifier(weight_threshold=w).fit(X[:200], y[:200]) for w in (0, 0.1, 0.11)]
     everything, usual, dropping = (clf.score(X[200:], y[200:]) for clf in clfs)
@@ -267,18 +267,6 @@ def test_small_weights_are_kept_where_dense_rows_lead_to_no_others() -> None:
     assert usual > everything - 0.05
     assert dropping < 0.3  # a larger threshold drops whatever is smaller
     assert clfs[0].size()["weights"] > 1.5 * clfs[1].size()["weights"]
-
-
-def test_small_weights_are_kept_where_long_sparse_rows_lead_to_no_others() -> None:
-    rng = np.random.default_rng(0)
-    y = np.arange(400) % 10
-    words = rng.integers(0, 1000, (400, 40)) + 1000 * y[:, None]
-    others = 10_000 + (50_000 * rng.random((400, 160)) ** 3).astype(int)
-    X = np.zeros((400, 60_000), np.float32)
-    np.put_along_axis(X, np.hstack([words, others]), 1, axis=1)
-    clfs = [PLTClassifier(weight_threshold=w).fit(X[:200], y[:200]) for w in (0.1, 0.11)]
-    usual, dropping = (clf.score(X[200:], y[200:]) for clf in clfs)
-    assert usual > dropping + 0.05
 
 
 def weights_of(X: Any, y: Any, label: int, threshold: float) -> Any:

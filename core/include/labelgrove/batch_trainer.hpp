@@ -17,7 +17,7 @@ namespace labelgrove {
 struct TrainingOptions {
   SolverOptions solver;
   Link link = Link::squared_hinge;  // if `calibrated`, by the margins of the examples held out
-  float weight_threshold = 0.1F;    // smaller weights are dropped, except the bias and where they are most of a child
+  float weight_threshold = 0.1F;    // smaller weights are dropped, except the bias and many of dense nodes
 };
 
 // Trains the classifiers of all inner nodes' children, one tree after another, and returns them in the order of trees

@@ -30,8 +30,9 @@ class MarginCounts {
 };
 
 // Maps margins to probabilities by the counts: isotonic regression, made strictly increasing within the range by
-// interpolating the log-odds linearly between the means of the pooled margins, so siblings keep their order. With too few positives
-// to measure anything it is the link of the squared hinge. NaN, which the search takes for 0, stays NaN. Immutable.
+// interpolating the log-odds linearly between the means of the pooled margins, so siblings keep their order. With too
+// few positives to measure anything it is the link of the squared hinge. NaN, which the search takes for 0, stays NaN.
+// Immutable.
 class Calibration {
  public:
   explicit Calibration(const MarginCounts& counts);

@@ -88,8 +88,7 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         ``link="softmax"``, which takes that long where classes overlap, and 3 for AdaGrad.
     weight_threshold : float
         Drop smaller weights once a node has been learnt. Raise it for a smaller model. Up to 0.1,
-        smaller weights are kept, too, where a classifier has learnt little else, as from long
-        embeddings.
+        many smaller weights are kept where examples are dense, such as embeddings.
     class_weight : {"balanced", "propensity"} or mapping, optional
         Cost of missing each label, relative to 1: inversely proportional to its frequency, its
         inverse propensity (Jain et al. 2016), or a mapping from labels to costs. One that names
