@@ -91,6 +91,7 @@ BENCHMARKS = {
         peer_minutes=2,
     ),
     "river": Benchmark(1, quick=(QUICK_CLASSES, "--rows=200")),
+    "late": Benchmark(3),
     "drift": Benchmark(1, quick=("--rows=1000",)),
     "ldsm": Benchmark(6, quick=(QUICK_DATA, "--ensembles=2", "--sizes=100")),
     "fastxml": Benchmark(6, quick=(QUICK_DATA,)),

@@ -405,6 +405,17 @@ def drift(found: Results) -> str:
     return table(header, rows)
 
 
+def late(found: Results) -> str:
+    """Share of late labels found, by model and number of their examples."""
+    names = {"OnlinePLTClassifier": "learnt on", "PLTClassifier": "batch, learnt anew"}
+    header = ["data", "model", *map(str, found[0]["examples"]), "P@1 of the others"]
+    rows = [
+        [row["data"], names[row["model"]], *row["recall"], f"{row['others']:.1f}"]
+        for row in found[0]["rows"]
+    ]
+    return table(header, rows)
+
+
 def exclusive(found: Results) -> str:
     """Log-loss and calibration error of classes, by model and how probabilities are made."""
     ways = dict.fromkeys(way for row in found[0]["rows"] for way in row)

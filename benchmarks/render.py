@@ -54,6 +54,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "classes": _multiclass_tables.classes,
     "river": _multiclass_tables.river,
     "drift": _tables.drift,
+    "late": _tables.late,
     "ldsm": _tree_tables.ldsm,
     "fastxml": _tree_tables.fastxml,
     "splits": _tree_tables.splits,
@@ -72,6 +73,7 @@ ELSEWHERE = {
     "models": "which-model.md",
     "exclusive": "decisions/calibration.md",
     "drift": "how-to/streams.md",
+    "late": "how-to/labels.md",
 }
 """Tables that are on another page below the same folder."""
 

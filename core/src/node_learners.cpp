@@ -84,7 +84,7 @@ void NodeLearners::learn(NodeId v, ExampleId example, std::span<const std::uint3
   positives_.insert(positives_.end(), positives.begin(), positives.end());
   examples_.retain(example);
   enqueue(v, {Event::Kind::learn, example, first, static_cast<std::uint32_t>(positives.size()), lesson});
-  nodes_[v]->cost += examples_.view(example).size * (children + 1) * (lesson.replays + 1);
+  nodes_[v]->cost += examples_.view(example).size * (children + 1) * (lesson.replays + 1 + lesson.twice);
 }
 
 void NodeLearners::enqueue(NodeId v, Event event) {
@@ -165,6 +165,7 @@ void NodeLearners::learn_one(Node& node, const Event& event, std::span<const std
   const Lesson& lesson = event.lesson;
   const float share = lesson.share * examples_.weight(event.example);
   node.block.learn(examples_.view(event.example), positives, share, lesson.evidence, work);
+  if (lesson.twice) node.block.learn(examples_.view(event.example), positives, share, Evidence::none, work);
   ExampleId unneeded = event.example;
   if (replay_.replay > 0) {
     unneeded = node.memory.offer(seed_, replay_.replay_memory, event.example, positives);

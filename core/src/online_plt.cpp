@@ -16,9 +16,8 @@ namespace {
 constexpr std::size_t kLongestWindow = 4096;
 constexpr std::size_t kShortestWindow = 256;
 // In a mixed stream with fewer labels per example than kSingle, variances also follow the loss; with more labels,
-// weights fade (docs/decisions/arow.md). A stream is mixed while its gauge is below kMixed.
+// weights fade (docs/decisions/arow.md).
 constexpr double kSingle = 1.5;
-constexpr double kMixed = 0.5;
 
 // Releases a reference to an example at the end of the scope.
 class Held {
@@ -240,9 +239,15 @@ void OnlinePlt::assign(ExampleId example, std::span<const LabelId> labels) {
   }
   std::ranges::sort(reached_);
   learners_.make_room_for_learning(path_, tree_, learners_.examples().view(example).size, labels.size());
-  const Lesson lesson = lesson_of(labels);
+  Lesson lesson = lesson_of(labels);
+  late_.clear();
+  for (const LabelId label : labels) {
+    if (!gauge_ || !gauge_->is_late(label)) continue;
+    for (NodeId v = tree_.leaf_of(label); v != kNone; v = tree_[v].parent) late_.push_back(v);
+  }
   for (const NodeId v : path_) {
     if (!learners_.has(v)) continue;
+    lesson.twice = std::ranges::find(late_, v) != late_.end();
     slots_.clear();
     auto child = std::ranges::lower_bound(reached_, std::pair(v, std::uint32_t{0}));
     for (; child != reached_.end() && child->first == v; ++child) slots_.push_back(child->second);
@@ -262,7 +267,7 @@ Lesson OnlinePlt::lesson_of(std::span<const LabelId> labels) {
   const double more = (options_.replay_most - options_.replay) * (blocks * blocks);
   const bool single = gauge_->labels_per_example() < kSingle;
   return {.replays = options_.replay + static_cast<std::uint32_t>(more),
-          .evidence = single && blocks < kMixed ? Evidence::by_loss : Evidence::full,
+          .evidence = single && gauge_->is_mixed() ? Evidence::by_loss : Evidence::full,
           .fades = !single,
           .share = static_cast<float>(gauge_->share(labels))};
 }

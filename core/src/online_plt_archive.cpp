@@ -89,7 +89,7 @@ OnlinePlt::OnlinePlt(const OnlinePltOptions& options, const ArrayReader& saved, 
     load_memories(saved, nodes, outline, learners_.replay(), check_only ? nullptr : &learners_);
   }
   if (!borrow && options_.replay_most > options_.replay) {
-    BlockGauge gauge(saved, tree_.label_count(), examples_seen_);
+    LabelGauge gauge(saved, tree_.label_count(), examples_seen_);
     if (!check_only) gauge_ = std::move(gauge);
   }
   if (!borrow && options_.ofo) load_thresholds(saved, check_only);

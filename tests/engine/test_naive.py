@@ -41,7 +41,7 @@ from naive.learners import BIAS, AdaGrad, Instance, LazySGD, Learner, RoundedARO
 from naive.oplt import OPLT, SUPER_ROOT
 from naive.policy import PreLeafPolicy, RandomChoice, policy_named
 from naive.replay import FULL, NodeMemory, Replay, times_now
-from naive.streams import Event, Learn, in_blocks, random_stream
+from naive.streams import Event, Learn, in_blocks, random_stream, with_late_label
 
 CLOSE = {"rtol": 1e-4, "atol": 2e-5}
 
@@ -339,6 +339,13 @@ def test_same_where_labels_come_in_long_blocks(learner: str) -> None:
     twin = learning_by_the_stream(learner, memory=0)
     live(twin, in_blocks(random_stream(5, length=160, names=3, removals=0.0), 50))
     assert twin.gauge.share(()) < 0.9
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_same_where_a_label_turns_up_late(learner: str) -> None:
+    twin = learning_by_the_stream(learner, memory=0)
+    live(twin, with_late_label(random_stream(5, length=160, removals=0.0)))
+    assert twin.gauge.late(twin.label_ids[99])
 
 
 @pytest.mark.parametrize("learner", LEARNERS)

@@ -10,7 +10,7 @@ import numpy as np
 from .label_tree import Label, LabelTree, Node
 from .learners import Evidence, Instance, Learner
 from .policy import Policy
-from .replay import FADES_AFTER, BlockGauge, NodeMemory, Replay, times_now
+from .replay import FADES_AFTER, LabelGauge, NodeMemory, Replay, times_now
 
 Name = Hashable
 
@@ -57,7 +57,7 @@ class OPLT:
         self.new_classifier = new_classifier
         self.policy = policy
         self.replay = replay or Replay()
-        self.gauge = BlockGauge()
+        self.gauge = LabelGauge()
         self.tree = start or LabelTree()  # line 1
         self.label_ids: dict[Name, Label] = {name: j for j, name in enumerate(names)}
         self.names: list[Name] = list(names)  # of all labels ever, by id
@@ -183,14 +183,23 @@ class OPLT:
                 self.Theta[v].update(x, +1, weight=now, evidence=evidence)
         for v in N:  # line 5
             self.H[v].update(x, -1, weight=now, evidence=evidence)
+        late = [j for j in labels if self.replay.most > 0 and self.gauge.late(j)]
+        for v in {SUPER_ROOT, *assign_to_nodes(self.tree, late)[0]} if late else ():
+            for child in self._children(v):
+                self.H[child].update(x, +1 if child in P else -1, now, Evidence.AGAIN)
+            if v in self.Theta:
+                self.Theta[v].update(x, +1, now, Evidence.AGAIN)
         for v in [SUPER_ROOT, *P]:
             if v in self.memory:
                 self._remember_and_replay(v, x, P, weight, times)
 
+    def _children(self, v: Node) -> list[Node]:
+        return [self.tree.root] if v == SUPER_ROOT else self.tree.children[v]
+
     def _remember_and_replay(
         self, v: Node, x: Instance, P: set[Node], weight: float, times: int
     ) -> None:
-        children = [self.tree.root] if v == SUPER_ROOT else self.tree.children[v]
+        children = self._children(v)
         self.memory[v].add(x, frozenset(P.intersection(children)), weight)
         fades = self.gauge.several() and self.memory[v].n % FADES_AFTER == 0
         evidence = Evidence.FADING if fades else Evidence.AGAIN

@@ -53,7 +53,7 @@ the first replay after this many examples of a node."""
 
 
 @dataclass
-class BlockGauge:
+class LabelGauge:
     """Estimates from labels alone whether a stream comes in blocks, one class after another."""
 
     seen: list[frozenset[int]] = field(default_factory=list)
@@ -83,6 +83,14 @@ class BlockGauge:
         per_label = sum(map(len, self.seen)) / len(frozenset().union(*self.seen))
         return 1.0 - excess * excess * (1.0 - min(max(32.0 / per_label, 0.05), 1.0))
 
+    def late(self, label: int) -> bool:
+        """Whether a label of the last example turned up late: the chance that all others of n <= 16
+        random places lie behind the first is below 1 in 10,000."""
+        rows = [n for n, row in enumerate(self.seen) if label in row]
+        behind = (len(self.seen) - rows[0]) / len(self.seen)
+        few = len(rows) <= 16 and behind ** (len(rows) - 1) < 1e-4
+        return few and self.blocks() < 0.5
+
     def single(self) -> bool:
         """Whether labels are mixed, and examples have one each or hardly more on average."""
         few = sum(map(len, self.seen)) < 1.5 * len(self.seen)
@@ -93,7 +101,7 @@ class BlockGauge:
         return bool(self.seen) and sum(map(len, self.seen)) >= 1.5 * len(self.seen)
 
 
-def times_now(replay: Replay, gauge: BlockGauge, labels: Sequence[int]) -> int:
+def times_now(replay: Replay, gauge: LabelGauge, labels: Sequence[int]) -> int:
     """The number of replays in every node after an example with these labels."""
     if replay.most == 0:
         return replay.times

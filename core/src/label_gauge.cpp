@@ -1,4 +1,4 @@
-#include "labelgrove/block_gauge.hpp"
+#include "labelgrove/label_gauge.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -17,9 +17,13 @@ constexpr std::uint64_t kFirst = 16;
 constexpr double kEnough = 32.0;
 constexpr double kLeastShare = 0.05;
 
+// A label is late while it has at most kFirst examples and the chance is below kLateByChance, where the stream is mixed
+// (docs/decisions/arow.md).
+constexpr double kLateByChance = 1e-4;
+
 }  // namespace
 
-void BlockGauge::observe(std::span<const LabelId> labels) {
+void LabelGauge::observe(std::span<const LabelId> labels) {
   if (examples_ > 0 && !labels.empty()) {
     std::uint64_t before = 0;
     std::size_t repeats = 0;
@@ -34,16 +38,19 @@ void BlockGauge::observe(std::span<const LabelId> labels) {
   }
   for (const LabelId label : labels) {
     if (label >= counts_.size()) counts_.resize(std::size_t{label} + 1);
-    if (counts_[label]++ == 0) ++met_;
+    if (counts_[label]++ > 0) continue;
+    before_.resize(counts_.size());
+    before_[label] = examples_;
+    ++met_;
   }
   labels_ += labels.size();
   last_.assign(labels.begin(), labels.end());
   ++examples_;
 }
 
-double BlockGauge::blocks() const { return possible_ > 0.0 ? std::clamp(repeated_ / possible_, 0.0, 1.0) : 0.0; }
+double LabelGauge::blocks() const { return possible_ > 0.0 ? std::clamp(repeated_ / possible_, 0.0, 1.0) : 0.0; }
 
-double BlockGauge::share(std::span<const LabelId> labels) const {
+double LabelGauge::share(std::span<const LabelId> labels) const {
   if (std::ranges::any_of(labels, [&](LabelId label) { return counts_[label] <= kFirst; })) return 1.0;
   const double excess = std::max(0.0, 2.0 * blocks() - 1.0);
   if (excess == 0.0 || met_ == 0) return 1.0;
@@ -51,12 +58,21 @@ double BlockGauge::share(std::span<const LabelId> labels) const {
   return 1.0 - excess * excess * (1.0 - std::clamp(kEnough / per_label, kLeastShare, 1.0));
 }
 
-double BlockGauge::labels_per_example() const {
+bool LabelGauge::is_late(LabelId label) const {
+  if (!is_mixed() || counts_[label] > kFirst) return false;
+  const double behind = static_cast<double>(examples_ - before_[label]) / static_cast<double>(examples_);
+  double chance = 1.0;
+  for (std::uint64_t n = 1; n < counts_[label]; ++n) chance *= behind;
+  return chance < kLateByChance;
+}
+
+double LabelGauge::labels_per_example() const {
   return examples_ > 0 ? static_cast<double>(labels_) / static_cast<double>(examples_) : 0.0;
 }
 
-void BlockGauge::save(ArrayWriter& out) const {
+void LabelGauge::save(ArrayWriter& out) const {
   std::ranges::copy(counts_, out.u64("gauge.counts", counts_.size()).begin());
+  std::ranges::copy(before_, out.u64("gauge.before", before_.size()).begin());
   std::ranges::copy(last_, out.u32("gauge.last", last_.size()).begin());
   out.u64("gauge.examples", 1)[0] = examples_;
   const auto means = out.f64("gauge.means", 2);
@@ -64,8 +80,9 @@ void BlockGauge::save(ArrayWriter& out) const {
   means[1] = possible_;
 }
 
-BlockGauge::BlockGauge(const ArrayReader& saved, LabelId n_labels, std::uint64_t examples_seen) {
+LabelGauge::LabelGauge(const ArrayReader& saved, LabelId n_labels, std::uint64_t examples_seen) {
   const auto counts = saved.u64("gauge.counts");
+  const auto before = saved.has("gauge.before") ? saved.u64("gauge.before") : std::span<const std::uint64_t>();
   const auto last = saved.u32("gauge.last");
   const auto examples = saved.u64("gauge.examples");
   const auto means = saved.f64("gauge.means");
@@ -73,11 +90,19 @@ BlockGauge::BlockGauge(const ArrayReader& saved, LabelId n_labels, std::uint64_t
           "array 'gauge.examples' must hold one number, at most the number of examples seen");
   require(counts.size() <= n_labels && std::ranges::all_of(counts, [&](std::uint64_t n) { return n <= examples[0]; }),
           "array 'gauge.counts' must hold at most one number for each label, none above the number of examples");
+  bool possible = before.empty() || before.size() == counts.size();  // early files lack it: no label is late
+  for (std::size_t label = 0; possible && label < before.size(); ++label) {
+    possible = before[label] <= examples[0] - counts[label];
+  }
+  require(possible,
+          "array 'gauge.before' must hold a number for each of 'gauge.counts', which leaves room for as many");
   require(std::ranges::all_of(last, [&](LabelId label) { return label < counts.size() && counts[label] > 0; }),
           "array 'gauge.last' holds a label that no example has had");
   require(means.size() == 2 && std::abs(means[0]) <= 1.0 && means[1] >= 0.0 && means[1] <= 1.0,
           "array 'gauge.means' must hold two numbers, from -1 to 1 and from 0 to 1");
   counts_.assign(counts.begin(), counts.end());
+  before_.assign(before.begin(), before.end());
+  before_.resize(counts_.size());
   last_.assign(last.begin(), last.end());
   examples_ = examples[0];
   labels_ = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
