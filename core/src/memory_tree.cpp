@@ -180,7 +180,8 @@ void MemoryTree::learn(const Features& given, std::span<const LabelId> labels, f
 }
 
 // Update: draws a node of the path. A router learns which of its sides has the better answer to the example; at a leaf,
-// the similarity learns from an entry drawn at random. `turn` tells the draws after one new example apart.
+// the similarity learns from an entry drawn at random, but not when an example is learnt again. `turn` tells the draws
+// after one new example apart; it is 0 for that example.
 void MemoryTree::update(const Features& x, std::span<const LabelId> labels, float weight, std::uint64_t turn) {
   path_.assign(1, kRoot);
   while (!nodes_[path_.back()].is_leaf()) path_.push_back(child(path_.back(), x));
@@ -191,16 +192,17 @@ void MemoryTree::update(const Features& x, std::span<const LabelId> labels, floa
     return static_cast<std::size_t>(draw(options_.seed, Draw::reward, remembered_.reached(), 2 * turn + which) % n);
   };
   const NodeId v = path_[drawn(0, path_.size())];
+  const bool is_new = turn == 0;
   if (nodes_[v].is_leaf()) {
     const auto there = looked_at(v);
-    if (there.empty()) return;
+    if (there.empty() || !is_new) return;
     const std::uint32_t entry = there[drawn(1, there.size())];
     learn_similarity(entry, f1_of(labels, this->labels(entry)), weight);
     return;
   }
-  const double on_left = reward(nodes_[v].left, x, labels, weight);
+  const double on_left = reward(nodes_[v].left, x, labels, weight, is_new);
   nearness_.ask(similarity_, x);
-  const double gain = reward(nodes_[v].right, x, labels, weight) - on_left;
+  const double gain = reward(nodes_[v].right, x, labels, weight, is_new) - on_left;
   Node& node = nodes_[v];
   const auto alpha = static_cast<double>(options_.alpha);
   const double objective = (1.0 - alpha) * balance(node) + alpha * gain / 2.0;
@@ -212,9 +214,9 @@ void MemoryTree::update(const Features& x, std::span<const LabelId> labels, floa
   if (gain != 0.0) node.side.learn(before, gain > 0.0);
 }
 
-// The reward of the nearest example at the leaf that x reaches from v, from which the similarity also learns; 0 if the
-// leaf is empty.
-double MemoryTree::reward(NodeId v, const Features& x, std::span<const LabelId> labels, float weight) {
+// The reward of the nearest example at the leaf that x reaches from v, from which the similarity also learns if x is
+// new; 0 if the leaf is empty.
+double MemoryTree::reward(NodeId v, const Features& x, std::span<const LabelId> labels, float weight, bool is_new) {
   while (!nodes_[v].is_leaf()) v = child(v, x);
   std::uint32_t nearest = kNone;
   float best = 0.0F;
@@ -226,7 +228,7 @@ double MemoryTree::reward(NodeId v, const Features& x, std::span<const LabelId> 
   }
   if (nearest == kNone) return 0.0;
   const double found = f1_of(labels, this->labels(nearest));
-  learn_similarity(nearest, found, weight);
+  if (is_new) learn_similarity(nearest, found, weight);
   return found;
 }
 

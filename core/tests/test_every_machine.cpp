@@ -172,7 +172,7 @@ TEST("every machine: label trees learnt in batch, on clustered labels") {
 TEST("every machine: LOMtree and memory tree") {
   CHECK_EQ(lom_tree(LearnerKind::arow), 15529217923112762988U);
   CHECK_EQ(lom_tree(LearnerKind::adagrad), 11533114904749515664U);
-  CHECK_EQ(memory_tree(), 14410374888104665917U);
+  CHECK_EQ(memory_tree(), 12433165546820666797U);
 }
 
 TEST("every machine: forests") {

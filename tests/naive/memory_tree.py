@@ -22,8 +22,8 @@ single labels. Choices where the paper is open:
 * Classifiers, one against some: of the labels at the leaf that the example reaches before it is
   inserted, except removed ones, and of its own. Their margins begin at -1.
 
-Beyond the paper, Reroute also updates with the memory that it draws, as with a new example; memory
-may be bounded by a reservoir; an example may have a weight in all steps
+Beyond the paper, Reroute also updates with the memory that it draws, except for the similarity;
+memory may be bounded by a reservoir; an example may have a weight in all steps
 and votes; and prediction lets all memories at several leaves vote.
 """
 
@@ -248,15 +248,16 @@ class MemoryTree:
         path = self.path(x)
         self._learn_classifiers(path[-1], x, labels, weight)
         v = path[self.draw(REWARD, self.t, 2 * turn) % len(path)]
+        new = turn == 0
         if v.is_leaf:
             there = self.looked_at(v)
-            if there:
+            if there and new:
                 z = there[self.draw(REWARD, self.t, 2 * turn + 1) % len(there)]
                 self._learn_similarity(x, z, f1(labels, z.labels), weight)
             return
         left, right = v.children()
-        r_l = self._reward(left, x, labels, weight)
-        gain = self._reward(right, x, labels, weight) - r_l
+        r_l = self._reward(left, x, labels, weight, new)
+        gain = self._reward(right, x, labels, weight, new) - r_l
         objective = (1 - self.alpha) * v.balance() + self.alpha * gain / 2
         if objective == 0:
             return
@@ -265,7 +266,9 @@ class MemoryTree:
         if gain != 0:
             v.learn_slope(before, gain > 0)
 
-    def _reward(self, v: Node, x: Instance, labels: tuple[Label, ...], weight: float) -> float:
+    def _reward(
+        self, v: Node, x: Instance, labels: tuple[Label, ...], weight: float, new: bool
+    ) -> float:
         there = self.looked_at(self.path(x, v)[-1])
         if not there:
             return 0.0
@@ -274,7 +277,8 @@ class MemoryTree:
             self._close(near[0][0] - near[1][0])
         z = there[-near[0][1]]
         reward = f1(labels, z.labels)
-        self._learn_similarity(x, z, reward, weight)
+        if new:
+            self._learn_similarity(x, z, reward, weight)
         return reward
 
     def _learn_similarity(self, x: Instance, z: Memory, reward: float, weight: float) -> None:

@@ -157,7 +157,7 @@ class MemoryTree {
   double balance(const Node& node) const;
   NodeId child(NodeId v, const Features& x);
   void update(const Features& x, std::span<const LabelId> labels, float weight, std::uint64_t turn);
-  double reward(NodeId v, const Features& x, std::span<const LabelId> labels, float weight);
+  double reward(NodeId v, const Features& x, std::span<const LabelId> labels, float weight, bool is_new);
   void learn_similarity(std::uint32_t entry, double reward, float weight);
   void learn_classifiers(NodeId leaf, const Features& x, std::span<const LabelId> labels, float weight);
   void insert(std::uint32_t entry);
