@@ -17,9 +17,10 @@ constexpr std::uint64_t kFirst = 16;
 constexpr double kEnough = 32.0;
 constexpr double kLeastShare = 0.05;
 
-// A label is late while it has at most kFirst examples and the chance is below kLateByChance, where the stream is mixed
-// (docs/decisions/arow.md).
+// A label is late while it has at most kFirst examples and the chance is below kLateByChance. The gauge must be below
+// kHardlyBlocks, since in blocks labels turn up one after another (docs/decisions/arow.md).
 constexpr double kLateByChance = 1e-4;
+constexpr double kHardlyBlocks = 0.25;
 
 }  // namespace
 
@@ -59,7 +60,7 @@ double LabelGauge::share(std::span<const LabelId> labels) const {
 }
 
 bool LabelGauge::is_late(LabelId label) const {
-  if (!is_mixed() || counts_[label] > kFirst) return false;
+  if (counts_[label] > kFirst || blocks() >= kHardlyBlocks) return false;
   const double behind = static_cast<double>(examples_ - before_[label]) / static_cast<double>(examples_);
   double chance = 1.0;
   for (std::uint64_t n = 1; n < counts_[label]; ++n) chance *= behind;

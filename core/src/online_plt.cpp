@@ -16,8 +16,9 @@ namespace {
 constexpr std::size_t kLongestWindow = 4096;
 constexpr std::size_t kShortestWindow = 256;
 // In a mixed stream with fewer labels per example than kSingle, variances also follow the loss; with more labels,
-// weights fade (docs/decisions/arow.md).
+// weights fade (docs/decisions/arow.md). A stream is mixed while its gauge is below kMixed.
 constexpr double kSingle = 1.5;
+constexpr double kMixed = 0.5;
 
 // Releases a reference to an example at the end of the scope.
 class Held {
@@ -267,7 +268,7 @@ Lesson OnlinePlt::lesson_of(std::span<const LabelId> labels) {
   const double more = (options_.replay_most - options_.replay) * (blocks * blocks);
   const bool single = gauge_->labels_per_example() < kSingle;
   return {.replays = options_.replay + static_cast<std::uint32_t>(more),
-          .evidence = single && gauge_->is_mixed() ? Evidence::by_loss : Evidence::full,
+          .evidence = single && blocks < kMixed ? Evidence::by_loss : Evidence::full,
           .fades = !single,
           .share = static_cast<float>(gauge_->share(labels))};
 }

@@ -89,7 +89,7 @@ class LabelGauge:
         rows = [n for n, row in enumerate(self.seen) if label in row]
         behind = (len(self.seen) - rows[0]) / len(self.seen)
         few = len(rows) <= 16 and behind ** (len(rows) - 1) < 1e-4
-        return few and self.blocks() < 0.5
+        return few and self.blocks() < 0.25
 
     def single(self) -> bool:
         """Whether labels are mixed, and examples have one each or hardly more on average."""

@@ -29,12 +29,11 @@ class LabelGauge {
   void observe(std::span<const LabelId> labels);
   // From 0 (mixed) to 1 (one class after another).
   double blocks() const;
-  bool is_mixed() const { return blocks() < 0.5; }
   // By how much the example with these labels counts, which has just been observed, from 1/20 to 1: in blocks the less,
   // the more examples labels have had.
   double share(std::span<const LabelId> labels) const;
-  // Whether a label of the example just observed is one that turned up late in a mixed stream and has had few examples
-  // since: in random order its others would hardly all have come after its first.
+  // Whether a label of the example just observed is one that turned up late and has had few examples since: in random
+  // order its others would hardly all have come after its first. Never where labels come in blocks.
   bool is_late(LabelId label) const;
   // The mean number of labels per example; 0 before the first.
   double labels_per_example() const;
