@@ -55,7 +55,7 @@ class MemoryTreeClassifier(OnlineClassifier):
     makes a label predictable.
 
     Use it if examples have a dozen labels or more. Otherwise :class:`OnlinePLTClassifier` is as
-    accurate with one example per label, more accurate with several, and predicts 4 to 47 times
+    accurate with one example per label, more accurate with several, and predicts 4 to 48 times
     as fast. The model contains the examples.
 
     Parameters
