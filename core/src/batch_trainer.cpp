@@ -26,8 +26,8 @@ constexpr std::size_t kFewChildren = 64;
 // A task that can be divided costs at most one in this many parts of a thread's work.
 constexpr std::uint64_t kTasksPerThread = 4;
 // A node is dense if its examples fill this share of its table on average. There many small weights share the work, and
-// every one counts in every example: dropping may take kMostDropped of a child's squared length, unless the threshold is
-// above kUsualThreshold and thus asks for a small model (docs/decisions/batch-solver.md).
+// every one counts in every example: dropping may take kMostDropped of a child's squared length, unless the threshold
+// is above kUsualThreshold and thus asks for a small model (docs/decisions/batch-solver.md).
 constexpr double kDense = 0.5;
 constexpr double kMostDropped = 0.05;
 constexpr float kUsualThreshold = 0.1F;
@@ -124,7 +124,7 @@ std::vector<float> least_weights(const TrainingOptions& options, const NodeProbl
   return least;
 }
 
-// Drops rows in which no weight is kept. The others are kept for examples that are not scaled.
+// Drops rows in which no weight is kept. Kept weights suit examples as they are, before any scaling by data.scale.
 Tile keep_weights(const TrainingOptions& options, const TrainingSet& data, const NodeProblem& problem,
                   const BatchSolver& solver, std::span<const std::uint32_t> children) {
   Tile tile;

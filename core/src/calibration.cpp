@@ -20,8 +20,8 @@ constexpr double kFewestPositives = 20.0;
 constexpr double kFewestChildren = 8.0;
 constexpr double kPositivesForOne = 200.0;
 constexpr double kMostOfEach = 4.0;
-// With few positives a group may lack one kind, so each counts one child more. The squared hinge's link says how much of
-// it is positive, but never less than this, nor more than 1 minus this. The more of each kind a group must hold, the
+// With few positives a group may lack one kind, so each counts one child more. The squared hinge's link says how much
+// of it is positive, but never less than this, nor more than 1 minus this. The more of each kind a group must hold, the
 // closer that part is to a half.
 constexpr double kLeastDoubt = 0.02;
 // Beyond the outermost points measured the probability approaches 0 and 1; at the end of the range it has this share of

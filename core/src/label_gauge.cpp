@@ -91,12 +91,12 @@ LabelGauge::LabelGauge(const ArrayReader& saved, LabelId n_labels, std::uint64_t
           "array 'gauge.examples' must hold one number, at most the number of examples seen");
   require(counts.size() <= n_labels && std::ranges::all_of(counts, [&](std::uint64_t n) { return n <= examples[0]; }),
           "array 'gauge.counts' must hold at most one number for each label, none above the number of examples");
-  bool possible = before.empty() || before.size() == counts.size();  // early files lack it: no label is late
-  for (std::size_t label = 0; possible && label < before.size(); ++label) {
-    possible = before[label] <= examples[0] - counts[label];
+  bool fits = before.empty() || before.size() == counts.size();  // early files lack it: no label is late
+  for (std::size_t label = 0; fits && label < before.size(); ++label) {
+    fits = before[label] <= examples[0] - counts[label];
   }
-  require(possible,
-          "array 'gauge.before' must hold a number for each of 'gauge.counts', which leaves room for as many");
+  require(fits,
+          "array 'gauge.before' must hold one number for each of 'gauge.counts', at most that of all other examples");
   require(std::ranges::all_of(last, [&](LabelId label) { return label < counts.size() && counts[label] > 0; }),
           "array 'gauge.last' holds a label that no example has had");
   require(means.size() == 2 && std::abs(means[0]) <= 1.0 && means[1] >= 0.0 && means[1] <= 1.0,

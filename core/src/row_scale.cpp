@@ -9,8 +9,8 @@ namespace {
 
 constexpr int kShortest = -30;
 
-// Of the power of two that is nearest to a positive length, given its square: lengths from 2^(k - 1/2) up to 2^(k + 1/2)
-// have the exponent k.
+// The exponent of the power of two that is nearest to a positive length, given the length's square: it is k for lengths
+// from 2^(k - 1/2) up to 2^(k + 1/2).
 int exponent_of_length(double square) {
   int exponent = 0;
   std::frexp(square, &exponent);

@@ -23,8 +23,8 @@ single labels. Choices where the paper is open:
   inserted, except removed ones, and of its own. Their margins begin at -1.
 
 Beyond the paper, Reroute also updates with the memory that it draws, except for the similarity;
-memory may be bounded by a reservoir; an example may have a weight in all steps
-and votes; and prediction lets all memories at several leaves vote.
+memory may be bounded by a reservoir; an example may have a weight in all steps and votes; and
+prediction lets all memories at several leaves vote.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 // Measures how labels come: in blocks, one class after another, or mixed; how many an example has; and which turned up
-// late. It looks at the labels of the stream alone, so all nodes agree on it whatever the tree, and decisions based on it
-// keep OPLT equivalent to IPLT.
+// late. It looks at the labels of the stream alone, so all nodes agree on it whatever the tree, and decisions based on
+// it keep OPLT equivalent to IPLT.
 //
-// In blocks, a label mostly follows itself; in a mixed stream it follows itself only as often as it occurs at all. The
-// gauge is the number of repetitions in excess of chance, relative to the largest possible excess, over about the last
-// hundred examples.
+// In blocks, a label mostly follows itself; in a mixed stream it follows itself only as often as it occurs at all.
+// blocks() is the number of repetitions in excess of chance, relative to the largest possible excess, over about the
+// last hundred examples.
 #pragma once
 
 #include <cstdint>

@@ -34,7 +34,7 @@ struct ReplayOptions {
   std::uint64_t max_bytes = 0;      // memory budget of the whole tree; 0 is unbounded
 };
 
-// How every node that an example reaches learns it.
+// How a node learns an example that reaches it.
 struct Lesson {
   std::uint32_t replays = 0;  // the number of remembered examples that are learnt again after it
   Evidence evidence = Evidence::full;

@@ -134,7 +134,7 @@ class OnlinePlt {
   std::vector<std::unique_ptr<StoredBlock>> stored_;  // by node, if the model can only predict
   std::vector<const NodeBlock*> stored_blocks_;
   std::optional<OnlineThresholds> thresholds_;
-  std::optional<LabelGauge> gauge_;  // if the number of replays depends on it
+  std::optional<LabelGauge> gauge_;  // if it decides how examples are learnt
   std::uint64_t examples_seen_ = 0;
   bool can_learn_ = true;
   bool usable_ = true;
@@ -143,7 +143,7 @@ class OnlinePlt {
   std::vector<std::uint64_t> visited_;  // by node: the last visit in which it was positive
   std::uint64_t visit_ = 0;
   std::vector<NodeId> path_;
-  std::vector<NodeId> late_;                               // the nodes of it that are above a late label, or its leaf
+  std::vector<NodeId> late_;                               // the nodes of path_ that lead to a late label, its leaf too
   std::vector<std::pair<NodeId, std::uint32_t>> reached_;  // (parent, slot) of every positive node
   std::vector<std::uint32_t> slots_;
   Workspace work_;

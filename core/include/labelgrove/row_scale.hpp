@@ -1,4 +1,4 @@
-// The common factor of rows that are not scaled to unit length, each by a factor of its own.
+// The factor that all rows share where they are not scaled to unit length one by one.
 #pragma once
 
 #include <span>
