@@ -57,13 +57,17 @@ def test_projects_are_made_once_and_removed(client: TestClient) -> None:
     refused(client.put("/v1/projects/a", json={"txt": {}}), 422, "`txt`")
 
 
+@pytest.mark.parametrize("restored", [False, True])
 def test_a_project_whose_folder_was_removed_can_only_be_deleted(
-    client: TestClient, service: Service, tmp_path: Path
+    client: TestClient, service: Service, tmp_path: Path, restored: bool
 ) -> None:
     teach(client)
     assert client.post(f"{DEMO}/snapshots").status_code == 200
     [folder] = tmp_path.glob("served/projects/demo")
+    copy = shutil.copytree(folder, tmp_path / "copy")
     shutil.rmtree(folder)
+    if restored:  # the log that is open is still the removed one
+        shutil.copytree(copy, folder)
     example = {"examples": [{"text": "cat", "labels": ["cat"]}]}
     for request in (
         client.post(f"{DEMO}/examples", json=example),
@@ -71,7 +75,7 @@ def test_a_project_whose_folder_was_removed_can_only_be_deleted(
         client.post(f"{DEMO}/snapshots"),
         client.post(f"{DEMO}/rebuild"),
     ):
-        refused(request, 500, "log.sqlite: was removed", "delete the project, or restore")
+        refused(request, 500, "log.sqlite: was removed", "delete the project, or stop")
     assert client.get(f"{DEMO}/stats").json()["sequence"] == 101
     assert client.delete(DEMO).status_code == 204
     refused(client.get(DEMO), 404, "no project 'demo'")

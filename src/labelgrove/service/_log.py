@@ -125,6 +125,7 @@ class Log:
         with refusing_damage(path), ExitStack() as unless_damaged:
             self._writer = unless_damaged.enter_context(closing(connect(path)))
             self._reader = unless_damaged.enter_context(closing(connect(path, reading=True)))
+            self._file = _file_at(path)
             for row in verified(self._reader, path):
                 self._count(row)
             self._erase_written_ahead(0)  # of a process that was killed, or had other readers
@@ -171,12 +172,12 @@ class Log:
             return found.fetchone() is not None
 
     def check_there(self) -> None:
-        """Raise Problem, 500, if the file was removed: whatever is still written would be lost."""
-        if not self.path.exists():
+        """Raise Problem, 500, if another file or none is there: what is written would be lost."""
+        if _file_at(self.path) != self._file:
             raise Problem(
                 500,
-                f"{self.path}: was removed while the project is being served; delete the project, "
-                "or restore its folder and restart the service",
+                f"{self.path}: was removed or replaced while the project is being served; delete "
+                "the project, or stop the service, restore the project's folder and start again",
             )
 
     @property
@@ -452,6 +453,15 @@ class Log:
 def now() -> int:
     """Return the time in milliseconds since 1970."""
     return time.time_ns() // 1_000_000
+
+
+def _file_at(path: Path) -> tuple[int, int] | None:
+    """Return what tells a file from a copy under the same name; None if there is none."""
+    try:
+        found = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _head(connection: sqlite3.Connection) -> int:

@@ -40,7 +40,7 @@ _FAILURES = {
     "415": "The body has another media type.",
     "422": "The request is well-formed but invalid.",
     "429": "Too many requests are waiting; Retry-After says when to try again.",
-    "500": "The service failed, or the project's log is damaged.",
+    "500": "The service failed, or the project's log is damaged or was removed.",
     "503": "The service is not available; Retry-After says when to try again.",
     "504": "The change is durable but not applied yet.",
     "507": "The disk is full; nothing was learnt.",
