@@ -226,6 +226,7 @@ def test_what_cannot_be_is_said(vectors: Path, vector_model: Path, tmp_path: Pat
         (("tune", "--average", "macro", "--labels", "2"), "--average and --labels exclude"),
         (("tune", "--average", "micro", "--recall", "1"), "--average and --recall exclude"),
         (("tune", "--average", "best"), "--average best: expected one of"),
+        (("tune", "--average", ""), "--average : expected one of"),
     ):
         assert message in run(*words, vector_model, vectors, status=1).stderr
     empty, model = tmp_path / "empty.jsonl", tmp_path / "no.lg"

@@ -81,7 +81,7 @@ def tune(
     optimistic. With --thresholds, `predict`, `eval` and `explain` use these thresholds.
     """
     _check_goal(method, average, labels, recall)
-    average = average or "macro"
+    average = "macro" if average is None else average
     target = model_file if output is None else output
     check_can_write(target)
     with Unfinished(Path(target)):  # no other process may write it meanwhile
