@@ -34,7 +34,6 @@ _TRIES, _MORE_TRIES = 6, 14
 before, since it may be starting again."""
 
 _FIRST_PAUSE = 0.1
-_YEAR = 31_536_000  # in seconds
 _LONGEST_PAUSE, _LONGEST_OF_OURS = 60, 5
 _TRY_AGAIN = {429, 503}
 _OTHER_CONTENT = (ValueError, LookupError, TypeError, RecursionError)
@@ -43,6 +42,8 @@ _OTHER_CONTENT = (ValueError, LookupError, TypeError, RecursionError)
 _AT_ONCE = 1_000
 _MOST_CHARACTERS = 2_000_000
 """In one request; its body may have 32 MiB, and JSON writes a character in up to twelve bytes."""
+
+_YEAR = 31_536_000  # in seconds
 
 
 class ServiceError(LabelGroveError):

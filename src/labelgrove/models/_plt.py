@@ -222,7 +222,6 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         built = plan.build(rows, indptr, ids, labels)
         trees = [engine_tree(tree, tree.leaf_labels) for tree in built]
         threads = thread_count(self.n_jobs)
-        scale = 1.0 if options.normalize else _core.row_scale(*rows.arrays, examples.weights)
         if options.solver == SOLVERS.index("adagrad"):
             # IPLT (Jasinska-Kobus et al. 2021, Algorithm 1)
             learner = iplt_options(options, len(trees)).to_dict()
@@ -232,6 +231,7 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
             arrays = model.compact(_core.WeightType.float32.value, options.weight_threshold)
             arrays["counters"][1] = rows.n_rows  # examples, not the steps of all passes
         else:
+            scale = 1.0 if options.normalize else _core.row_scale(*rows.arrays, examples.weights)
             arrays = _core.train_batch_plt(
                 options.for_training(rows.n_rows, row_scale=scale, measure=measure),
                 trees,
