@@ -25,7 +25,7 @@ constexpr std::size_t kManyExamples = 8192;
 constexpr std::size_t kFewChildren = 64;
 // A task that can be divided costs at most one in this many parts of a thread's work.
 constexpr std::uint64_t kTasksPerThread = 4;
-// A node is dense if its examples fill this share of its table on average. There many small weights share the work, and
+// A node is dense if its examples have this share of all features up to its last one, on average. There many small weights share the work, and
 // every one counts in every example: dropping may take kMostDropped of a child's squared length, unless the threshold
 // is above kUsualThreshold and thus asks for a small model (docs/decisions/batch-solver.md).
 constexpr double kDense = 0.5;
@@ -91,7 +91,9 @@ Tile constant_tile(const TrainingOptions& options, const Balance& balance, std::
 bool is_dense(const NodeProblem& problem) {
   std::size_t cells = 0;
   for (std::size_t i = 0; i < problem.size(); ++i) cells += problem[i].size;
-  return static_cast<double>(cells) >= kDense * static_cast<double>(problem.size()) * problem.table_rows();
+  const auto last = std::ranges::max_element(problem.features());
+  const double columns = last == problem.features().end() ? 0.0 : *last + 1.0;
+  return static_cast<double>(cells) >= kDense * static_cast<double>(problem.size()) * columns;
 }
 
 // For each child the least weight to keep: the threshold, unless the child of a dense node would lose too much by it.

@@ -92,15 +92,15 @@ struct Point {
   double log_odds;
 };
 
-double log_odds(double probability) {
+double finite_log_odds(double probability) {
   const double p = std::clamp(probability, kLeastProbability, 1.0 - kLeastProbability);
   return fixed_log(p) - fixed_log(1.0 - p);
 }
 
 std::vector<Point> points_of(const std::vector<Pool>& pools) {
-  std::vector<Point> points{{-kRange, log_odds(kLeftAtEnd * pools.front().share())}};
-  for (const Pool& pool : pools) points.push_back({pool.margins / pool.size, log_odds(pool.share())});
-  points.push_back({kRange, log_odds(1.0 - kLeftAtEnd * (1.0 - pools.back().share()))});
+  std::vector<Point> points{{-kRange, finite_log_odds(kLeftAtEnd * pools.front().share())}};
+  for (const Pool& pool : pools) points.push_back({pool.margins / pool.size, finite_log_odds(pool.share())});
+  points.push_back({kRange, finite_log_odds(1.0 - kLeftAtEnd * (1.0 - pools.back().share()))});
   return points;
 }
 

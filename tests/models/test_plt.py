@@ -269,6 +269,17 @@ def test_small_weights_of_dense_rows_are_kept() -> None:
     assert clfs[0].size()["weights"] > 1.5 * clfs[1].size()["weights"]
 
 
+def test_nodes_of_two_sparse_examples_are_not_dense() -> None:
+    rng = np.random.default_rng(0)
+    X = np.zeros((40, 20_000), np.float32)
+    np.put_along_axis(X, rng.integers(0, 20_000, (40, 300)), 1, axis=1)
+    narrow: dict[str, Any] = {"arity": 2, "max_leaf_size": 2}
+    usual, dropping = (
+        PLTClassifier(weight_threshold=w, **narrow).fit(X, np.arange(40)) for w in (0.1, 0.1001)
+    )
+    assert usual.size()["weights"] < 1.1 * dropping.size()["weights"]
+
+
 def weights_of(X: Any, y: Any, label: int, threshold: float) -> Any:
     """The label's weights in a flat tree."""
     clf = PLTClassifier(tree="flat", normalize=False, weight_threshold=threshold).fit(X, y)
