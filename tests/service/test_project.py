@@ -582,6 +582,7 @@ def test_forgetting_begins_at_the_last_snapshot_before_the_example(
     project.applied(receipt.sequence).result(60)
     monkeypatch.undo()
     assert read_from[0] == max([one for one in there if one < place], default=0)
+    until(lambda: receipt.sequence in {one.sequence for one in project.snapshots()})
     kept = project.snapshots()
     assert {one.sequence for one in kept} == {80, 120, 140, 150, 152}
     assert [one.known for one in kept if place <= one.sequence] == [152] * sum(
