@@ -25,9 +25,9 @@ constexpr std::size_t kManyExamples = 8192;
 constexpr std::size_t kFewChildren = 64;
 // A task that can be divided costs at most one in this many parts of a thread's work.
 constexpr std::uint64_t kTasksPerThread = 4;
-// A node is dense if its examples have this share of all features up to its last one, on average. There many small weights share the work, and
-// every one counts in every example: dropping may take kMostDropped of a child's squared length, unless the threshold
-// is above kUsualThreshold and thus asks for a small model (docs/decisions/batch-solver.md).
+// A node is dense if its examples have this share of all features up to its last one, on average. There many small
+// weights share the work, and every one counts in every example: dropping may take kMostDropped of a child's squared
+// length, unless a threshold above kUsualThreshold asks for a small model (docs/decisions/batch-solver.md).
 constexpr double kDense = 0.5;
 constexpr double kMostDropped = 0.05;
 constexpr float kUsualThreshold = 0.1F;

@@ -185,9 +185,7 @@ void MemoryTree::learn(const Features& given, std::span<const LabelId> labels, f
 void MemoryTree::update(const Features& x, std::span<const LabelId> labels, float weight, std::uint64_t turn) {
   path_.assign(1, kRoot);
   while (!nodes_[path_.back()].is_leaf()) path_.push_back(child(path_.back(), x));
-  nearness_.ask(similarity_, x);
-  const NodeId leaf = path_.back();
-  if (options_.classifiers) learn_classifiers(leaf, x, labels, weight);
+  if (options_.classifiers) learn_classifiers(path_.back(), x, labels, weight);
   const auto drawn = [&](std::uint64_t which, std::size_t n) {
     return static_cast<std::size_t>(draw(options_.seed, Draw::reward, remembered_.reached(), 2 * turn + which) % n);
   };
@@ -197,11 +195,11 @@ void MemoryTree::update(const Features& x, std::span<const LabelId> labels, floa
     const auto there = looked_at(v);
     if (there.empty() || !is_new) return;
     const std::uint32_t entry = there[drawn(1, there.size())];
+    nearness_.ask(similarity_, x);
     learn_similarity(entry, f1_of(labels, this->labels(entry)), weight);
     return;
   }
   const double on_left = reward(nodes_[v].left, x, labels, weight, is_new);
-  nearness_.ask(similarity_, x);
   const double gain = reward(nodes_[v].right, x, labels, weight, is_new) - on_left;
   Node& node = nodes_[v];
   const auto alpha = static_cast<double>(options_.alpha);
@@ -218,6 +216,7 @@ void MemoryTree::update(const Features& x, std::span<const LabelId> labels, floa
 // new; 0 if the leaf is empty.
 double MemoryTree::reward(NodeId v, const Features& x, std::span<const LabelId> labels, float weight, bool is_new) {
   while (!nodes_[v].is_leaf()) v = child(v, x);
+  nearness_.ask(similarity_, x);
   std::uint32_t nearest = kNone;
   float best = 0.0F;
   for (const std::uint32_t entry : looked_at(v)) {
