@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "labelgrove/elementary.hpp"
 #include "labelgrove/score_calibration.hpp"
 #include "register.hpp"
 

@@ -93,8 +93,7 @@ struct Point {
 };
 
 double finite_log_odds(double probability) {
-  const double p = std::clamp(probability, kLeastProbability, 1.0 - kLeastProbability);
-  return fixed_log(p) - fixed_log(1.0 - p);
+  return log_odds(std::clamp(probability, kLeastProbability, 1.0 - kLeastProbability));
 }
 
 std::vector<Point> points_of(const std::vector<Pool>& pools) {

@@ -6,7 +6,6 @@
 #include <stdexcept>
 
 #include "labelgrove/elementary.hpp"
-#include "labelgrove/score_calibration.hpp"
 
 namespace labelgrove {
 namespace {

@@ -125,8 +125,6 @@ std::array<double, kKnots> rising_shares(const Table& table) {
 
 }  // namespace
 
-double log_odds(double probability) { return fixed_log(probability) - fixed_log(1.0 - probability); }
-
 ScoreCalibration::ScoreCalibration(std::size_t places)
     : counts_((group_of(places - 1, kGroups.size() - 1) + 1) * kKnots), hits_(counts_.size()) {}
 

@@ -45,7 +45,11 @@ TEST("elementary functions have the right limits") {
   CHECK_EQ(fixed_log(kInfinity), kInfinity);
   CHECK_EQ(fixed_log1p(1e-300), 1e-300);
   CHECK(close(fixed_log(5e-324), std::log(5e-324)));
-  for (const double x : {fixed_exp(kNan), fixed_log(kNan), fixed_log(-1.0), fixed_log1p(kNan)}) CHECK(std::isnan(x));
+  CHECK_EQ(log_odds(0.0), -kInfinity);
+  CHECK_EQ(log_odds(1.0), kInfinity);
+  for (const double x : {fixed_exp(kNan), fixed_log(kNan), fixed_log(-1.0), fixed_log1p(kNan), log_odds(kNan)}) {
+    CHECK(std::isnan(x));
+  }
 }
 
 }  // namespace

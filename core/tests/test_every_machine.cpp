@@ -9,6 +9,7 @@
 #include "labelgrove/batch_trainer.hpp"
 #include "labelgrove/clustering.hpp"
 #include "labelgrove/compact_plt.hpp"
+#include "labelgrove/elementary.hpp"
 #include "labelgrove/embedding_plt.hpp"
 #include "labelgrove/forest.hpp"
 #include "labelgrove/lom_tree.hpp"

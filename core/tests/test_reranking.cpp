@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "harness.hpp"
+#include "labelgrove/elementary.hpp"
 #include "labelgrove/reranking.hpp"
-#include "labelgrove/score_calibration.hpp"
 #include "support.hpp"
 
 namespace labelgrove::testing {

@@ -59,6 +59,9 @@ inline double fixed_pow(double x, double y) { return y == 0.0 ? 1.0 : fixed_exp(
 // 1 / (1 + exp(-x)).
 inline double logistic(double x) { return 1.0 / (1.0 + fixed_exp(-x)); }
 
+// The log-odds of a probability; -inf at 0, +inf at 1, NaN beyond.
+inline double log_odds(double probability) { return fixed_log(probability) - fixed_log(1.0 - probability); }
+
 // log(1 + exp(-margin)), the logistic loss.
 inline double log_loss(double margin) {
   return (margin < 0.0 ? -margin : 0.0) + fixed_log1p(fixed_exp(-std::fabs(margin)));

@@ -10,9 +10,6 @@
 
 namespace labelgrove {
 
-// The log-odds of a probability; -inf at 0, +inf at 1, NaN beyond.
-double log_odds(double probability);
-
 // The share of labels with a given score and place that are right, learnt by counting.
 //
 // Of labels with the same score, those further down the ranking of their example are right less often. A label with p
