@@ -151,13 +151,37 @@ class Search {
   std::size_t at_ = 0;       // beam: nodes of the level opened so far
 };
 
-// Opens the nodes that searches ask for. Not thread-safe: use one for each thread.
-class Traversal {
+// Finds labels for examples, singly or together. Not thread-safe: use one for each thread.
+template <typename Trees, typename OneSearch, typename OneScope>
+class BasicSearcher {
  public:
-  // Runs started searches through the trees together: examples that need the same node are evaluated one after the
-  // other, and while one is evaluated, the weights of the next two are prefetched. Results and costs are the same as
-  // one by one. REQUIRES: at most kMostTogether examples and kMostTogether trees.
-  template <typename OneSearch>
+  BasicSearcher(Trees trees, const OneScope& scope) : trees_(trees), scope_(scope) {}
+
+  void find(const Query& query, const Features& x, std::vector<Scored>& found) {
+    found = find_together([&](std::size_t) { return query; }, {&x, 1}).front().found();
+  }
+  // The k most probable labels, exactly.
+  void top_k(const Features& x, std::size_t k, std::vector<Scored>& found) { find({Query::Kind::top_k, k}, x, found); }
+  // Of the last find(). REQUIRES: there was one.
+  const SearchStats& stats() const { return searches_.front().stats(); }
+
+  // Searches at most 2^16 examples together, in as many trees: those that need the same node are evaluated one after the
+  // other, and while one is evaluated, the weights of the next two are prefetched. Results and costs are the same as one
+  // by one. `query_of(i)` is the query for the i-th example. Returns one search per example, valid until the next call.
+  template <typename QueryOf>
+  std::span<const OneSearch> find_together(QueryOf&& query_of, std::span<const Features> examples) {
+    while (searches_.size() < examples.size()) searches_.emplace_back(trees_, scope_);
+    const std::span<OneSearch> searches = std::span(searches_).first(examples.size());
+    for (std::size_t i = 0; i < searches.size(); ++i) searches[i].start(query_of(i));
+    finish(all(trees_), searches, examples);
+    return searches;
+  }
+
+ private:
+  static std::span<const TreeView> all(const TreeView& one) { return {&one, 1}; }
+  static std::span<const TreeView> all(std::span<const TreeView> trees) { return trees; }
+
+  // Opens the nodes that started searches ask for.
   void finish(std::span<const TreeView> trees, std::span<OneSearch> searches, std::span<const Features> examples) {
     const auto want = [&](std::size_t example) {
       const auto [tree, node] = searches[example].next();
@@ -183,10 +207,6 @@ class Traversal {
     }
   }
 
-  static constexpr std::size_t kMostTogether = std::size_t{1} << 16;
-
- private:
-  template <typename OneSearch>
   void open(const NodeBlock& block, OneSearch& search, const Features& x, Workspace& work) {
     probabilities_.resize(std::max<std::size_t>(probabilities_.size(), block.children()));
     const std::uint64_t before = work.bytes;
@@ -194,45 +214,13 @@ class Traversal {
     search.take(probabilities_.data(), work.bytes - before);
   }
 
+  Trees trees_;
+  const OneScope& scope_;
+  std::vector<OneSearch> searches_;
   std::vector<std::uint64_t> wanted_;  // tree, node and example, packed so that they sort in this order
   std::vector<std::uint64_t> wanted_next_;
   Workspace works_[2];
   std::vector<float> probabilities_;
-};
-
-// Finds labels for examples, singly or together. Not thread-safe: use one for each thread.
-template <typename Trees, typename OneSearch, typename OneScope>
-class BasicSearcher {
- public:
-  BasicSearcher(Trees trees, const OneScope& scope) : trees_(trees), scope_(scope) {}
-
-  void find(const Query& query, const Features& x, std::vector<Scored>& found) {
-    found = find_together([&](std::size_t) { return query; }, {&x, 1}).front().found();
-  }
-  // The k most probable labels, exactly.
-  void top_k(const Features& x, std::size_t k, std::vector<Scored>& found) { find({Query::Kind::top_k, k}, x, found); }
-  // Of the last find(). REQUIRES: there was one.
-  const SearchStats& stats() const { return searches_.front().stats(); }
-
-  // See Traversal. `query_of(i)` is the query for the i-th example. Returns one search per example, valid until the
-  // next call.
-  template <typename QueryOf>
-  std::span<const OneSearch> find_together(QueryOf&& query_of, std::span<const Features> examples) {
-    while (searches_.size() < examples.size()) searches_.emplace_back(trees_, scope_);
-    const std::span<OneSearch> searches = std::span(searches_).first(examples.size());
-    for (std::size_t i = 0; i < searches.size(); ++i) searches[i].start(query_of(i));
-    traversal_.finish(all(trees_), searches, examples);
-    return searches;
-  }
-
- private:
-  static std::span<const TreeView> all(const TreeView& one) { return {&one, 1}; }
-  static std::span<const TreeView> all(std::span<const TreeView> trees) { return trees; }
-
-  Trees trees_;
-  const OneScope& scope_;
-  std::vector<OneSearch> searches_;
-  Traversal traversal_;
 };
 
 using Searcher = BasicSearcher<TreeView, Search, Scope>;
