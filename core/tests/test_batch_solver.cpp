@@ -5,7 +5,6 @@
 
 #include "harness.hpp"
 #include "labelgrove/batch_solver.hpp"
-#include "labelgrove/batch_trainer.hpp"
 #include "labelgrove/link.hpp"
 #include "stream.hpp"
 #include "support.hpp"
@@ -38,52 +37,6 @@ TEST("node problem: renumbers small and large features, and forgets the previous
     problem.build(data, second, 0.0F);
     CHECK_EQ(problem.table_rows(), 3U);
     CHECK_NEAR(problem.square(0), 1.0, 1e-5);
-  }
-}
-
-// Node 1 is the root. Below it are node 2, an inner node with the labels 0 and 1, and a leaf with label 2.
-LabelTree two_levels() {
-  LabelTree tree;
-  tree.give_label(kRoot, 0);
-  tree.insert_node(kRoot);
-  tree.insert_node(2);
-  tree.add_leaf(2, 1);
-  tree.add_leaf(kRoot, 2);
-  return tree;
-}
-
-TEST("assignment: a node has the examples of its labels, and a child the highest of their costs") {
-  const LabelTree tree = two_levels();
-  const std::vector<std::vector<LabelId>> labels{{0, 1}, {}, {2}, {1, 2}};
-  const std::vector<float> costs{2.0F, 3.0F, 5.0F};
-  TrainingSet data;
-  data.example = [&](std::size_t i) { return LabelledExample{{}, labels[i % labels.size()]}; };
-  data.label_costs = costs;
-  // The four rows repeated; threads share the rows if there are many.
-  for (const std::uint32_t times : {1U, 3000U}) {
-    data.size = times * labels.size();
-    for (const unsigned threads : {1U, 3U}) {
-      const Assignment assignment(tree, inner_nodes(tree), data, threads);
-      const auto check = [&](NodeId v, std::vector<std::uint32_t> examples, std::vector<std::uint32_t> positives,
-                             std::vector<float> prices) {
-        const NodeExamples found = assignment[v];
-        REQUIRE(found.size() == times * examples.size());
-        CHECK_EQ(found.ends[found.size()] - found.ends[0], std::uint64_t{times} * positives.size());
-        bool same = true;
-        for (std::size_t i = 0; i < found.size(); ++i) {
-          const auto turn = static_cast<std::uint32_t>(i / examples.size());
-          same &= found.examples[i] == examples[i % examples.size()] + turn * labels.size();
-        }
-        for (std::size_t i = 0; i < times * positives.size(); ++i) {
-          same &= found.positives[found.ends[0] + i] == positives[i % positives.size()];
-          same &= found.costs[found.ends[0] + i] == prices[i % prices.size()];
-        }
-        CHECK(same);
-      };
-      check(kAboveRoot, {0, 1, 2, 3}, {0, 0, 0}, {3.0F, 5.0F, 5.0F});
-      check(kRoot, {0, 2, 3}, {0, 1, 0, 1}, {3.0F, 5.0F, 3.0F, 5.0F});
-      check(2, {0, 3}, {0, 1, 1}, {2.0F, 3.0F, 3.0F});
-    }
   }
 }
 

@@ -26,8 +26,6 @@ TEST("hash: depends on seed, stream, counter and sub") {
   CHECK_EQ(seen.size(), draws);
 }
 
-TEST("hash: sub defaults to 0") { CHECK_EQ(draw(7, Draw::replay, 11), draw(7, Draw::replay, 11, 0)); }
-
 // Chi-square of draws modulo a number that is not a power of two, over consecutive counters.
 TEST("hash: draws modulo n are uniform") {
   constexpr std::size_t kCells = 97;

@@ -229,17 +229,6 @@ TEST("search: a beam keeps the best of every level") {
   });
 }
 
-TEST("search: among equals the label that arrived first comes first") {
-  Random random(1);
-  const Forest forest(random, 40, 0.0F);  // every classifier says 0.5
-  const Scope scope(forest.tree);
-  Searcher searcher({forest.tree, forest.blocks}, scope);
-  std::vector<Scored> found;
-  searcher.top_k(Features{}, 1000, found);
-  REQUIRE(found.size() == forest.labels.size());
-  for (std::size_t i = 1; i < found.size(); ++i) CHECK(before(found[i - 1], found[i]));
-}
-
 TEST("search: finds nothing if there is nothing to find") {
   Random random(2);
   std::vector<Scored> found{{1, 1.0F}};
