@@ -79,7 +79,6 @@ inline ForestExamples forest_examples(const Stream& stream, LabelId labels) {
 }
 
 inline constexpr Policy kGrowing[] = {Policy::best_greedy, Policy::random, Policy::cpet, Policy::complete};
-inline constexpr LearnerKind kEveryLearner[] = {LearnerKind::adagrad, LearnerKind::sgd, LearnerKind::arow};
 
 inline OnlinePltOptions small_options(Policy policy, LearnerKind learner, std::uint32_t replay = 0,
                                       std::uint64_t replay_memory = 0) {

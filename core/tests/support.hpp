@@ -10,9 +10,12 @@
 #include "harness.hpp"
 #include "labelgrove/base.hpp"
 #include "labelgrove/hash.hpp"
+#include "labelgrove/learner.hpp"
 #include "labelgrove/scored.hpp"
 
 namespace labelgrove::testing {
+
+inline constexpr LearnerKind kEveryLearner[] = {LearnerKind::adagrad, LearnerKind::sgd, LearnerKind::arow};
 
 class Random {
  public:

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "harness.hpp"
-#include "label_vectors.hpp"
 #include "labelgrove/bisection.hpp"
+#include "sparse_rows.hpp"
 
 namespace labelgrove::testing {
 namespace {

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "harness.hpp"
-#include "label_vectors.hpp"
 #include "labelgrove/batch_trainer.hpp"
 #include "labelgrove/clustering.hpp"
 #include "labelgrove/compact_plt.hpp"
@@ -16,6 +15,7 @@
 #include "labelgrove/memory_tree.hpp"
 #include "labelgrove/score_calibration.hpp"
 #include "memory_archive.hpp"
+#include "sparse_rows.hpp"
 #include "stream.hpp"
 
 namespace labelgrove::testing {

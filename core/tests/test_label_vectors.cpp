@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "harness.hpp"
-#include "label_vectors.hpp"
 #include "labelgrove/label_vectors.hpp"
+#include "sparse_rows.hpp"
 
 namespace labelgrove::testing {
 namespace {

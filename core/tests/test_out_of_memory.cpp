@@ -10,7 +10,6 @@
 #include <string_view>
 
 #include "harness.hpp"
-#include "label_vectors.hpp"
 #include "labelgrove/batch_trainer.hpp"
 #include "labelgrove/clustering.hpp"
 #include "labelgrove/compact_plt.hpp"
@@ -22,6 +21,7 @@
 #include "labelgrove/memory_tree.hpp"
 #include "labelgrove/online_grove.hpp"
 #include "labelgrove/text_features.hpp"
+#include "sparse_rows.hpp"
 #include "stream.hpp"
 
 namespace labelgrove::testing {

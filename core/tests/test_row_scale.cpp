@@ -3,17 +3,14 @@
 
 #include "harness.hpp"
 #include "labelgrove/row_scale.hpp"
+#include "sparse_rows.hpp"
 
 namespace labelgrove::testing {
 namespace {
 
 double scale_of(const std::vector<float>& lengths, const std::vector<float>& weights = {}) {
   SparseRows rows;
-  for (const float length : lengths) {
-    rows.ids.insert(rows.ids.end(), {1, 4});
-    rows.values.insert(rows.values.end(), {0.6F * length, -0.8F * length});
-    rows.indptr.push_back(static_cast<std::int64_t>(rows.ids.size()));
-  }
+  for (const float length : lengths) add(rows, {{1, 4}, {0.6F * length, -0.8F * length}});
   return row_scale(rows.view(), weights);
 }
 

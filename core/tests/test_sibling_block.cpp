@@ -14,8 +14,6 @@
 namespace labelgrove::testing {
 namespace {
 
-constexpr LearnerKind kLearners[] = {LearnerKind::adagrad, LearnerKind::sgd, LearnerKind::arow};
-
 LearnerOptions options_for(LearnerKind kind) {
   LearnerOptions options;
   options.kind = kind;
@@ -271,7 +269,7 @@ class PlainStep {
 };
 
 TEST("sibling block: a new one is a bias row of zeros") {
-  for (const LearnerKind kind : kLearners) {
+  for (const LearnerKind kind : kEveryLearner) {
     const LearnerOptions options = options_for(kind);
     const SiblingBlock block(options, 3, true);
     CHECK_EQ(block.children(), 3U);
@@ -287,7 +285,7 @@ TEST("sibling block: a new one is a bias row of zeros") {
 
 TEST("sibling block: every step is that of the learner, for all columns at once") {
   Workspace work;
-  for (const LearnerKind kind : kLearners) {
+  for (const LearnerKind kind : kEveryLearner) {
     const LearnerOptions options = options_for(kind);
     for (const std::uint32_t children : {0U, 1U, 2U, 3U, 4U, 7U, 8U, 9U, 16U, 33U, 70U}) {
       for (const bool theta : {false, true}) {
@@ -365,7 +363,7 @@ TEST("sibling block: SGD's lazy regularisation equals plain regularisation") {
 TEST("sibling block: predicting changes nothing, and features never learnt count for nothing") {
   Random random(2);
   Workspace work;
-  for (const LearnerKind kind : kLearners) {
+  for (const LearnerKind kind : kEveryLearner) {
     const LearnerOptions options = options_for(kind);
     SiblingBlock block(options, 5, true);
     for (int i = 0; i < 30; ++i)
@@ -385,7 +383,7 @@ TEST("sibling block: predicting changes nothing, and features never learnt count
 
 TEST("sibling block: features with the value 0 do no harm") {
   Workspace work;
-  for (const LearnerKind kind : kLearners) {
+  for (const LearnerKind kind : kEveryLearner) {
     const LearnerOptions options = options_for(kind);
     SiblingBlock block(options, 2, true);
     const Example zeros{{3, 8}, {0.0F, -0.0F}};
@@ -402,7 +400,7 @@ TEST("sibling block: features with the value 0 do no harm") {
 // AROW would multiply the weights by any factor in every step.
 TEST("sibling block: no chain of examples drives the weights out of range") {
   Workspace work;
-  for (const LearnerKind kind : kLearners) {
+  for (const LearnerKind kind : kEveryLearner) {
     for (const float r : {1e-30F, 0.01F, 1.0F, 1e30F}) {
       for (const float weight : {1e-40F, 1.0F, 1e6F}) {
         LearnerOptions options = options_for(kind);
@@ -454,7 +452,7 @@ void teach(SiblingBlock& block, std::span<const Lesson> all, Workspace& work) {
 
 TEST("sibling block: an added leaf is as if it had been negative from the start") {
   Workspace work;
-  for (const LearnerKind kind : kLearners) {
+  for (const LearnerKind kind : kEveryLearner) {
     const LearnerOptions options = options_for(kind);
     for (const std::uint32_t children : {0U, 1U, 2U, 3U, 4U, 7U, 8U, 15U, 16U, 31U}) {
       Random random(children);
@@ -476,7 +474,7 @@ TEST("sibling block: an added leaf is as if it had been negative from the start"
 
 TEST("sibling block: a reset child is as if it had never been positive") {
   Workspace work;
-  for (const LearnerKind kind : kLearners) {
+  for (const LearnerKind kind : kEveryLearner) {
     const LearnerOptions options = options_for(kind);
     for (const std::uint32_t children : {1U, 2U, 5U, 8U, 12U}) {
       Random random(children);
@@ -497,7 +495,7 @@ TEST("sibling block: a reset child is as if it had never been positive") {
 
 TEST("sibling block: the block of a node inserted above is as if it had been there from the start") {
   Workspace work;
-  for (const LearnerKind kind : kLearners) {
+  for (const LearnerKind kind : kEveryLearner) {
     const LearnerOptions options = options_for(kind);
     for (const std::uint32_t children : {0U, 1U, 4U, 9U, 20U}) {
       Random random(children);
@@ -525,7 +523,7 @@ TEST("sibling block: the block of a node inserted above is as if it had been the
 
 TEST("sibling block: the children learn the same with and without theta") {
   Workspace work;
-  for (const LearnerKind kind : kLearners) {
+  for (const LearnerKind kind : kEveryLearner) {
     const LearnerOptions options = options_for(kind);
     for (const std::uint32_t children : {1U, 2U, 4U, 8U, 16U, 40U}) {  // 2, 4, …: theta makes the rows wider
       Random random(children);
@@ -552,7 +550,7 @@ TEST("sibling block: the children learn the same with and without theta") {
 // just loaded from its saved state.
 TEST("sibling block: rows are consistent after any history of columns") {
   Workspace work;
-  for (const LearnerKind kind : kLearners) {
+  for (const LearnerKind kind : kEveryLearner) {
     const LearnerOptions options = options_for(kind);
     for (std::uint64_t seed = 0; seed < 40; ++seed) {
       Random random(seed);
@@ -647,7 +645,7 @@ TEST("sibling block: new features reuse the places of features that left a share
 TEST("sibling block: weights read in place predict the same") {
   Workspace work;
   Random random(4);
-  for (const LearnerKind kind : kLearners) {
+  for (const LearnerKind kind : kEveryLearner) {
     const LearnerOptions options = options_for(kind);
     for (const std::uint32_t children : {1U, 3U, 8U, 21U}) {
       SiblingBlock block(options, children, false);
@@ -818,7 +816,7 @@ TEST("sibling block: restored, children weigh features as they inherited them, a
 }
 
 TEST("sibling block: the count bounds the memory, and grows no more than announced") {
-  for (const LearnerKind kind : kLearners) {
+  for (const LearnerKind kind : kEveryLearner) {
     SiblingBlock block(options_for(kind), 60, true);
     Workspace work;
     Random random(4);

@@ -1,4 +1,4 @@
-// Sparse vectors of labels.
+// Sparse rows, as of examples or of the vectors of labels.
 #pragma once
 
 #include <cstdint>
