@@ -133,10 +133,8 @@ ModelSize CompactEmbedding::size() const {
   size.weights = (of_features_.size() + of_nodes_.size()) * std::uint64_t{dimension_} + biases_.size();
   size.model_bytes = features_.bytes() + of_features_.numbers.size() + of_nodes_.numbers.size() +
                      (of_features_.scale.size() + of_nodes_.scale.size() + biases_.size()) * sizeof(float);
-  for (NodeId v = 0; v < tree_.size(); ++v) {
-    size.model_bytes += sizeof(TreeNode) + tree_[v].children.bytes() + 2 * sizeof(void*);
-    if (owned_[v] != nullptr) size.model_bytes += sizeof(PackedBlock);
-  }
+  size.model_bytes += tree_.bytes() + 2 * sizeof(void*) * owned_.size();
+  for (const auto& block : owned_) size.model_bytes += block == nullptr ? 0 : sizeof(PackedBlock);
   return size;
 }
 

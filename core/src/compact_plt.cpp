@@ -242,12 +242,11 @@ ModelSize CompactPlt::size() const {
   ModelSize size;
   size.model_bytes = weight_bytes_;
   for (const CompactTree& one : trees_) {
+    size.model_bytes += one.tree().bytes() + 2 * sizeof(void*) * one.blocks().size();
     for (NodeId v = 0; v < one.tree().size(); ++v) {
-      size.model_bytes += sizeof(TreeNode) + one.tree()[v].children.bytes() + 2 * sizeof(void*);
-      if (one.block(v) != nullptr) {
-        size.weights += one.block(v)->weights();
-        size.model_bytes += sizeof(CompactBlock);
-      }
+      if (one.block(v) == nullptr) continue;
+      size.weights += one.block(v)->weights();
+      size.model_bytes += sizeof(CompactBlock);
     }
   }
   return size;

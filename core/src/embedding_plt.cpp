@@ -74,13 +74,12 @@ float EmbeddingPlt::mean_square(const float* vector) const {
 ModelSize EmbeddingPlt::size() const {
   ModelSize size;
   size.weights = std::uint64_t{features_.size()} * options_.dimension;
-  size.model_bytes = examples_.bytes() + memory_.bytes() + features_.bytes() +
+  size.model_bytes = examples_.bytes() + memory_.bytes() + features_.bytes() + tree_.bytes() +
                      (vectors_.capacity() + squares_.capacity()) * sizeof(float);
-  for (NodeId v = 0; v < tree_.size(); ++v) {
-    size.model_bytes += sizeof(TreeNode) + tree_[v].children.bytes();
-    if (blocks_[v] == nullptr) continue;
-    size.weights += std::uint64_t{blocks_[v]->vectors()} * (options_.dimension + 1);
-    size.model_bytes += blocks_[v]->bytes();
+  for (const auto& block : blocks_) {
+    if (block == nullptr) continue;
+    size.weights += std::uint64_t{block->vectors()} * (options_.dimension + 1);
+    size.model_bytes += block->bytes();
   }
   return size;
 }

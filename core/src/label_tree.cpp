@@ -115,6 +115,12 @@ void LabelTree::store(std::span<NodeId> parents, std::span<LabelId> labels, std:
   }
 }
 
+std::size_t LabelTree::bytes() const {
+  std::size_t bytes = nodes_.size() * sizeof(TreeNode);
+  for (const TreeNode& node : nodes_) bytes += node.children.bytes();
+  return bytes;
+}
+
 NodeId LabelTree::insert_node(NodeId v) {
   const NodeId inserted = size();
   TreeNode below = nodes_[v];  // everything but v's place in the tree

@@ -283,9 +283,8 @@ void OnlinePlt::remove_labels(std::span<const LabelId> labels) {
 
 ModelSize OnlinePlt::size() const {
   ModelSize size;
-  size.model_bytes = learners_.block_bytes();
+  size.model_bytes = learners_.block_bytes() + tree_.bytes();
   for (NodeId v = 0; v < tree_.size(); ++v) {
-    size.model_bytes += sizeof(TreeNode) + tree_[v].children.bytes();
     const RowBlock* own = block(v);
     if (own == nullptr) continue;
     size.weights += std::uint64_t{own->rows()} * own->columns();

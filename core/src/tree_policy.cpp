@@ -34,7 +34,8 @@ NodeId TreePolicy::select(const LabelTree& tree, NodeId last, const Probabilitie
 NodeId TreePolicy::descend(const LabelTree& tree, NodeId v, const Probabilities& probabilities) {
   while (!tree[v].is_leaf()) {
     const TreeNode& node = tree[v];
-    if (options_.policy != Policy::cpet && (node.is_pre_leaf() || node.children.size() < options_.arity)) break;
+    const bool takes_more = tree.shape(v).is_pre_leaf() || node.children.size() < options_.arity;
+    if (options_.policy != Policy::cpet && takes_more) break;
     switch (options_.policy) {
       case Policy::random:
         v = node.children[draw(seed_, Draw::policy, past_.draws++) % node.children.size()];

@@ -64,7 +64,7 @@ Below check_node(const LabelTree& tree, NodeId v, std::set<NodeId>& reached) {
   CHECK_EQ(node.live, below.live);
   CHECK_EQ(node.leaf_children, leaf_children);
   CHECK_EQ(node.silent_children, silent_children);
-  CHECK_EQ(node.is_pre_leaf(), !node.is_leaf() && leaf_children == node.children.size());
+  CHECK_EQ(tree.shape(v).is_pre_leaf(), !node.is_leaf() && leaf_children == node.children.size());
   return below;
 }
 

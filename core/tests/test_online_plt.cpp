@@ -199,7 +199,7 @@ TEST("online plt: no node has more children than the policy allows") {
       for (NodeId v = 1; v < tree.size(); ++v) {
         const std::size_t children = tree[v].children.size();
         if (policy == Policy::cpet) CHECK(children == 0 || children == 2);
-        else CHECK(children <= (tree[v].is_pre_leaf() ? 6U : arity));
+        else CHECK(children <= (tree.shape(v).is_pre_leaf() ? 6U : arity));
       }
     }
   }

@@ -28,8 +28,6 @@ struct TreeNode {
   ThinVector<NodeId> children;
 
   bool is_leaf() const { return children.empty(); }
-  // All children are leaves.
-  bool is_pre_leaf() const { return !children.empty() && leaf_children == children.size(); }
 };
 
 // A node's number of children, and how many of them are leaves.
@@ -38,6 +36,7 @@ struct NodeShape {
   std::uint32_t leaf_children = 0;
 
   bool is_leaf() const { return children == 0; }
+  // All children are leaves.
   bool is_pre_leaf() const { return children > 0 && leaf_children == children; }
 };
 
@@ -93,6 +92,9 @@ class LabelTree {
   NodeId leaf_of(LabelId label) const { return label < leaf_of_.size() ? leaf_of_[label] : kNone; }
   // One more than the largest label that was ever in the tree.
   LabelId label_count() const { return static_cast<LabelId>(leaf_of_.size()); }
+
+  // Memory held by the nodes, in bytes.
+  std::size_t bytes() const;
 
   // INSERTNODE (Algorithm 5): inserts a node between v and its children. If v is a leaf, the new node is a leaf that
   // takes over v's label. Returns the new node.
