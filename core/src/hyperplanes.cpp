@@ -1,17 +1,8 @@
 #include "labelgrove/hyperplanes.hpp"
 
-#include <utility>
-
 #include "labelgrove/kernels.hpp"
 
 namespace labelgrove {
-
-Hyperplanes::Hyperplanes(std::uint32_t count, std::span<const FeatureId> features, std::vector<float> weights)
-    : count_(count),
-      own_features_(features.begin(), features.end()),
-      own_weights_(std::move(weights)),
-      features_(own_features_),
-      weights_(own_weights_) {}
 
 Hyperplanes::Hyperplanes(std::uint32_t count, std::span<const FeatureId> features, std::span<const float> weights,
                          bool borrow)

@@ -55,8 +55,8 @@ NodeDraft NodeSplitter::root(std::uint64_t key) const {
 NodeSplitter::Split NodeSplitter::split(const NodeDraft& node) {
   Split split;
   for (std::uint32_t s = 0; s < node.histogram.size(); ++s) slot_[node.histogram[s].label] = s;
-  std::vector<float> weights = learn(node, split.figures);
-  Hyperplanes planes(options_.hyperplanes(), features_, std::move(weights));
+  const std::vector<float> weights = learn(node, split.figures);
+  Hyperplanes planes(options_.hyperplanes(), features_, weights, false);
   // Steps that are too large can lead to an overflow.
   if (all_finite(planes.weights()) && send(node, planes, split.children)) {
     measure(node, split.figures);

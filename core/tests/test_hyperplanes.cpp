@@ -52,7 +52,7 @@ TEST("hyperplanes: keep a block's weights of numbered features") {
   const Features x{ids.data(), values.data(), 2};
   block.learn(x, targets, 1.0F, work, margins.data());
   const std::vector<FeatureId> names{5, 900};
-  const Hyperplanes node(3, names, block.weights());
+  const Hyperplanes node(3, names, block.weights(), false);
   std::vector<float> again(3);
   node.margins_by_place(x, work, again.data());
   CHECK(same_bits(again, margins));

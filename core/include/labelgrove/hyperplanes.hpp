@@ -15,9 +15,8 @@ namespace labelgrove {
 
 class Hyperplanes {
  public:
-  // Row 0 of `weights` belongs to the bias, row r to features[r - 1]. REQUIRES: features increase.
-  Hyperplanes(std::uint32_t count, std::span<const FeatureId> features, std::vector<float> weights);
-  // With `borrow` both arrays stay where they are and must outlive the hyperplanes.
+  // Row 0 of `weights` belongs to the bias, row r to features[r - 1]. With `borrow` both arrays stay where they are and
+  // must outlive the hyperplanes. REQUIRES: features increase.
   Hyperplanes(std::uint32_t count, std::span<const FeatureId> features, std::span<const float> weights, bool borrow);
   Hyperplanes(Hyperplanes&&) = default;
   Hyperplanes& operator=(Hyperplanes&&) = default;
