@@ -16,6 +16,28 @@ void for_each_node(Trees& trees, Visit&& visit) {
   }
 }
 
+// What all trees hold together.
+struct Totals {
+  std::size_t nodes = 0;
+  std::size_t inner = 0;
+  std::size_t entries = 0;  // of the leaves' histograms
+  std::size_t features = 0;
+  std::size_t weights = 0;
+};
+
+Totals totals_of(std::span<const ForestTree> trees) {
+  Totals all;
+  for_each_node(trees, [&](const ForestTree::Node& node) {
+    ++all.nodes;
+    all.entries += node.end - node.begin;
+    if (node.is_leaf()) return;
+    ++all.inner;
+    all.features += node.planes->features().size();
+    all.weights += node.planes->weights().size();
+  });
+  return all;
+}
+
 bool in_unit_range(float value) { return value >= 0.0F && value <= 1.0F; }
 
 // Every node except the root must be the child of exactly one earlier node.
@@ -44,21 +66,9 @@ void Forest::save(ArrayWriter& out, bool for_prediction) const {
   auto flags = out.bytes("label.known", known_.count());
   for (LabelId label = 0; label < known_.count(); ++label) flags[label] = known_.has(label) ? 1 : 0;
   save_structure(out);
-  std::size_t nodes = 0;
-  std::size_t entries = 0;
-  std::size_t inner = 0;
-  std::size_t features = 0;
-  std::size_t weights = 0;
-  for_each_node(trees_, [&](const ForestTree::Node& node) {
-    ++nodes;
-    entries += node.end - node.begin;
-    if (node.is_leaf()) return;
-    ++inner;
-    features += node.planes->features().size();
-    weights += node.planes->weights().size();
-  });
-  auto leaf_sizes = out.u32("node.labels", nodes).begin();
-  auto block_sizes = out.u32("block.features", inner).begin();
+  const Totals all = totals_of(trees_);
+  auto leaf_sizes = out.u32("node.labels", all.nodes).begin();
+  auto block_sizes = out.u32("block.features", all.inner).begin();
   for_each_node(trees_, [&](const ForestTree::Node& node) {
     *leaf_sizes++ = static_cast<std::uint32_t>(node.end - node.begin);
     if (!node.is_leaf()) *block_sizes++ = static_cast<std::uint32_t>(node.planes->features().size());
@@ -81,19 +91,17 @@ void Forest::save(ArrayWriter& out, bool for_prediction) const {
       return true;
     };
   };
-  out.u32("leaf.label", entries, by_tree(&ForestTree::labels));
-  out.f32("leaf.share", entries, by_tree(&ForestTree::shares));
-  out.u32("weights.feature", features, by_plane(&Hyperplanes::features));
-  out.f32("weights.value", weights, by_plane(&Hyperplanes::weights));
+  out.u32("leaf.label", all.entries, by_tree(&ForestTree::labels));
+  out.f32("leaf.share", all.entries, by_tree(&ForestTree::shares));
+  out.u32("weights.feature", all.features, by_plane(&Hyperplanes::features));
+  out.f32("weights.value", all.weights, by_plane(&Hyperplanes::weights));
   if (options_.tail_weight > 0.0) centroids_.save(out);
   if (!for_prediction) save_statistics(out);
 }
 
 void Forest::save_structure(ArrayWriter& out) const {
-  std::size_t nodes = 0;
-  for (const ForestTree& tree : trees_) nodes += tree.nodes.size();
   auto sizes = out.u32("tree.nodes", trees_.size()).begin();
-  auto children = out.u32("node.first_child", nodes).begin();
+  auto children = out.u32("node.first_child", totals_of(trees_).nodes).begin();
   for (const ForestTree& tree : trees_) {
     *sizes++ = static_cast<std::uint32_t>(tree.nodes.size());
     for (const ForestTree::Node& node : tree.nodes) *children++ = node.first_child;
@@ -101,22 +109,17 @@ void Forest::save_structure(ArrayWriter& out) const {
 }
 
 void Forest::save_statistics(ArrayWriter& out) const {
-  std::size_t nodes = 0;
-  std::size_t inner = 0;
-  for_each_node(trees_, [&](const ForestTree::Node& node) {
-    ++nodes;
-    inner += node.is_leaf() ? 0 : 1;
-  });
-  auto examples = out.u32("node.examples", nodes).begin();
-  auto objective = out.f32("split.objective", inner).begin();
+  const Totals all = totals_of(trees_);
+  auto examples = out.u32("node.examples", all.nodes).begin();
+  auto objective = out.f32("split.objective", all.inner).begin();
   for_each_node(trees_, [&](const ForestTree::Node& node) {
     *examples++ = node.examples;
     if (!node.is_leaf()) *objective++ = node.split.objective;
   });
   if (options_.ldsm() == nullptr) return;
-  auto course = out.f32("split.course", inner * options_.ldsm()->epochs).begin();
-  auto balance = out.f32("split.balance", inner).begin();
-  auto purity = out.f32("split.purity", inner).begin();
+  auto course = out.f32("split.course", all.inner * options_.ldsm()->epochs).begin();
+  auto balance = out.f32("split.balance", all.inner).begin();
+  auto purity = out.f32("split.purity", all.inner).begin();
   for_each_node(trees_, [&](const ForestTree::Node& node) {
     if (node.is_leaf()) return;
     course = std::ranges::copy(node.split.course, course).out;
