@@ -288,9 +288,13 @@ NodeId MemoryTree::go_down(std::uint32_t entry, NodeId v) {
     const float after = teach(node.regressor, x, target, weight(entry)).after;
     v = after > 0.0F ? node.right : node.left;
   }
-  places_[entry] = {v, static_cast<std::uint32_t>(nodes_[v].entries.size())};
-  nodes_[v].entries.push_back(entry);
+  put(entry, v);
   return v;
+}
+
+void MemoryTree::put(std::uint32_t entry, NodeId leaf) {
+  places_[entry] = {leaf, static_cast<std::uint32_t>(nodes_[leaf].entries.size())};
+  nodes_[leaf].entries.push_back(entry);
 }
 
 // Turns a leaf into an inner node and routes its examples, unless all would go to one side.
@@ -313,10 +317,7 @@ void MemoryTree::split(NodeId v) {
   nodes_[v] = Node();
   nodes_[v].parent = parent;
   nodes_[v].remembered = static_cast<std::uint32_t>(entries.size());
-  for (const std::uint32_t entry : entries) {
-    places_[entry] = {v, static_cast<std::uint32_t>(nodes_[v].entries.size())};
-    nodes_[v].entries.push_back(entry);
-  }
+  for (const std::uint32_t entry : entries) put(entry, v);
 }
 
 // The last entry of the leaf takes its place.
@@ -375,14 +376,11 @@ void MemoryTree::forget_examples(std::uint64_t most) {
     places_ = std::vector<Place>(remembered_.size());
     for (NodeId v = 0; v < nodes_.size(); ++v) {
       const std::vector<std::uint32_t> before = std::exchange(nodes_[v].entries, {});
-      auto& entries = nodes_[v].entries;
       for (const std::uint32_t entry : before) {
         const auto now = kept.find(examples[entry]);
-        if (now == kept.end()) continue;
-        places_[now->second] = {v, static_cast<std::uint32_t>(entries.size())};
-        entries.push_back(now->second);
+        if (now != kept.end()) put(now->second, v);
       }
-      const auto gone = static_cast<std::uint32_t>(before.size() - entries.size());
+      const auto gone = static_cast<std::uint32_t>(before.size() - nodes_[v].entries.size());
       for (NodeId above = v; gone > 0 && above != kNone; above = nodes_[above].parent) nodes_[above].remembered -= gone;
     }
     budget_.takes(count_memory());

@@ -162,6 +162,7 @@ class MemoryTree {
   void learn_classifiers(NodeId leaf, const Features& x, std::span<const LabelId> labels, float weight);
   void insert(std::uint32_t entry);
   NodeId go_down(std::uint32_t entry, NodeId v);
+  void put(std::uint32_t entry, NodeId leaf);
   void split(NodeId v);
   void take_out(std::uint32_t entry);
   void load_seen(const ArrayReader& saved, std::uint64_t examples);
