@@ -78,7 +78,7 @@ class PythonRoom final : public Room {
   PythonRoom& operator=(const PythonRoom&) = delete;
 
   void* take(std::size_t bytes) override {
-    if (make_.is_none() || bytes < kSmall) return ::operator new(bytes);
+    if (bytes < kSmall) return ::operator new(bytes);
     const nb::gil_scoped_acquire with_gil;
     auto array = nb::cast<Bytes>(make_(bytes), false);
     if (array.size() < bytes) throw std::invalid_argument("make_room returned an array that is too small");
@@ -87,7 +87,7 @@ class PythonRoom final : public Room {
     return begin;
   }
   void give_back(void* begin, std::size_t bytes) noexcept override {
-    if (make_.is_none() || bytes < kSmall) return ::operator delete(begin);
+    if (bytes < kSmall) return ::operator delete(begin);
     const nb::gil_scoped_acquire with_gil;
     arrays_.erase(begin);
   }
@@ -103,10 +103,7 @@ nb::dict train_some(const nb::dict& options, const nb::tuple& tree, const In<Nod
                     const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
                     const In<std::int64_t>& label_indptr, const In<LabelId>& labels, const nb::object& label_costs,
                     unsigned threads, Progress& progress, const nb::object& make_room) {
-  nb::list trees;
-  trees.append(tree);
-  const std::vector<LabelTree> label_trees = trees_from(trees, label_count);
-  const LabelTree& own = label_trees.front();
+  const LabelTree own = tree_from(tree, label_count);
   const auto is_inner = [&](NodeId v) { return v < own.size() && !own[v].is_leaf(); };
   if (!std::ranges::all_of(view(nodes), is_inner) ||
       std::ranges::adjacent_find(view(nodes), std::greater_equal<>()) != view(nodes).end()) {
@@ -114,11 +111,12 @@ nb::dict train_some(const nb::dict& options, const nb::tuple& tree, const In<Nod
   }
   const Rows rows(indptr, ids, values);
   const RowLabels row_labels(label_indptr, labels, rows.size());
-  const TrainingSet set = training_set_of(options, label_trees, label_count, rows, row_labels, nb::none(), label_costs);
+  const TrainingSet set = training_set_of(options, {&own, 1}, label_count, rows, row_labels, nb::none(), label_costs);
   const TrainingOptions training = training_options_from(options);
   PythonRoom room(make_room);
+  Room* const given = make_room.is_none() ? nullptr : &room;
   const auto blocks =
-      without_gil([&] { return train_nodes(training, own, view(nodes), set, threads, progress, &room); });
+      without_gil([&] { return train_nodes(training, own, view(nodes), set, threads, progress, given); });
   return saved_by([&](ArrayWriter& out) { write_blocks(blocks, out); });
 }
 

@@ -33,16 +33,16 @@ inline nb::ndarray<LabelId, nb::numpy> labels_of(const LabelTree& tree) {
   return to_array(labels);
 }
 
-// Builds trees given as (parents, labels) by node, starting with the node above the root.
+// Builds a tree given as (parents, labels) by node, starting with the node above the root.
+inline LabelTree tree_from(const nb::tuple& given, LabelId label_count) {
+  const auto parents = nb::cast<In<NodeId>>(given[0], false);
+  const auto labels = nb::cast<In<LabelId>>(given[1], false);
+  const std::vector<std::uint8_t> silent(parents.size());
+  return {view(parents), view(labels), silent, label_count};
+}
 inline std::vector<LabelTree> trees_from(const nb::list& given, LabelId label_count) {
   std::vector<LabelTree> trees;
-  for (const nb::handle one : given) {
-    const nb::tuple t = nb::cast<nb::tuple>(one);
-    const auto parents = nb::cast<In<NodeId>>(t[0], false);
-    const auto labels = nb::cast<In<LabelId>>(t[1], false);
-    const std::vector<std::uint8_t> silent(parents.size());
-    trees.emplace_back(view(parents), view(labels), silent, label_count);
-  }
+  for (const nb::handle one : given) trees.push_back(tree_from(nb::cast<nb::tuple>(one), label_count));
   if (trees.empty()) throw std::invalid_argument("there is no tree");
   return trees;
 }
