@@ -14,17 +14,11 @@
 
 namespace labelgrove::bindings {
 
-namespace {
-
-using Fault = std::optional<std::tuple<RowFault, std::size_t, std::size_t>>;
-
-}  // namespace
-
 void register_rows(nb::module_& module) {
   module.def(
       "check_rows",
       [](const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
-         std::uint64_t columns) -> Fault {
+         std::uint64_t columns) -> std::optional<std::tuple<RowFault, std::size_t, std::size_t>> {
         const RowCheck found = without_gil([&] { return check_rows(view(indptr), view(ids), view(values), columns); });
         if (found.fault == RowFault::none) return std::nullopt;
         return std::tuple(found.fault, found.row, found.position);

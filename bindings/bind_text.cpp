@@ -67,13 +67,6 @@ TextOptions options_from(const nb::dict& given) {
   return options;
 }
 
-struct Counted : Rows {
-  Counted(const In<std::int64_t>& p, const In<FeatureId>& i, const In<float>& v, std::uint32_t columns)
-      : Rows(p, i, v) {
-    take_ids(columns);
-  }
-};
-
 }  // namespace
 
 void register_text(nb::module_& module) {
@@ -115,7 +108,8 @@ void register_text(nb::module_& module) {
       .def(
           "add",
           [](TextFeatures& self, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values) {
-            const Counted counts(indptr, ids, values, self.options().columns);
+            Rows counts(indptr, ids, values);
+            counts.take_ids(self.options().columns);
             const WithoutGil without_gil;
             self.add(counts);
           },
@@ -138,7 +132,8 @@ void register_text(nb::module_& module) {
           "learn",
           [](TextFeatures& self, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values,
              unsigned threads) {
-            const Counted counts(indptr, ids, values, self.options().columns);
+            Rows counts(indptr, ids, values);
+            counts.take_ids(self.options().columns);
             return as_tuple(without_gil([&] { return self.learn(counts, threads); }));
           },
           nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("threads"));
