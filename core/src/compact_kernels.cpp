@@ -227,7 +227,7 @@ std::uint64_t sum_rows(const CompactRows& block, const std::uint8_t* const* rows
   return bytes;
 }
 
-// Calls body.template run<Column, Value>() for the types of the block.
+// Calls body.template operator()<Column, Value>() for the types of the block.
 template <typename Body>
 auto with_types(const CompactRows& block, Body&& body) {
   const auto with_values = [&]<typename Column>(Column) {

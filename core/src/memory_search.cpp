@@ -91,7 +91,7 @@ void MemorySearcher::score(const Features& x, Least&& least, Take&& take) {
 }
 
 // Merges the labels near the example and all others, by frequency, into descending order of probability, until
-// enough(found, next) returns true.
+// enough(next) returns true.
 template <typename Enough>
 void MemorySearcher::merge(std::vector<Scored>& found, Enough&& enough) {
   auto frequent = tree_.by_frequency().begin();

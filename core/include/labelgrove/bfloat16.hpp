@@ -6,7 +6,6 @@
 #pragma once
 
 #include <bit>
-#include <cstddef>
 #include <cstdint>
 
 namespace labelgrove {
@@ -32,7 +31,6 @@ inline BFloat16 rounded(float number, std::uint32_t noise) {
 template <typename Small>
 struct Numbers {
   Numbers() = default;
-  Numbers(std::nullptr_t) {}
   Numbers(const float* numbers) : floats(numbers) {}
   Numbers(const Small* numbers) : small(numbers) {}
 
