@@ -3,6 +3,8 @@
 
 #include <vector>
 
+#include "labelgrove/batch_trainer.hpp"
+#include "labelgrove/compact_plt.hpp"
 #include "labelgrove/forest_tree.hpp"
 #include "labelgrove/online_plt.hpp"
 #include "labelgrove/training_set.hpp"
@@ -69,7 +71,19 @@ inline TrainingSet training_set(const Stream& stream) {
   data.example = [&stream](std::size_t i) { return stream[i]; };
   return data;
 }
-// The same for a forest; all labels are below `labels`.
+// What batch training learns, as files hold it.
+inline MemoryArchive trained(const TrainingOptions& options, const std::vector<LabelTree>& trees,
+                             const TrainingSet& data, unsigned threads = 1) {
+  Progress progress;
+  const auto blocks = train_blocks(options, trees, data, threads, progress);
+  CHECK(progress.share() > 0.8 && progress.share() <= 1.0);  // trees need not have equal costs
+  std::vector<const LabelTree*> views;
+  for (const LabelTree& tree : trees) views.push_back(&tree);
+  MemoryArchive archive;
+  write_blocks(views, data.size, WeightType::float32, blocks, archive);
+  return archive;
+}
+// The stream as a forest's data set; all labels are below `labels`.
 inline ForestExamples forest_examples(const Stream& stream, LabelId labels) {
   ForestExamples data;
   data.size = stream.size();

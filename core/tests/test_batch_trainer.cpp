@@ -36,14 +36,7 @@ TrainingOptions options_for(BatchLoss loss) {
 MemoryArchive grown(Random& random, const TrainingSet& data, std::size_t trees, unsigned threads) {
   std::vector<LabelTree> all;
   for (std::size_t t = 0; t < trees; ++t) all.push_back(random_tree(random));
-  Progress progress;
-  const auto blocks = train_blocks(options_for(BatchLoss::squared_hinge), all, data, threads, progress);
-  CHECK(progress.share() > 0.8 && progress.share() <= 1.0);  // trees need not have equal costs
-  std::vector<const LabelTree*> views;
-  for (const LabelTree& tree : all) views.push_back(&tree);
-  MemoryArchive archive;
-  write_blocks(views, data.size, WeightType::float32, blocks, archive);
-  return archive;
+  return trained(options_for(BatchLoss::squared_hinge), all, data, threads);
 }
 
 // --- whole models ----------------------------------------------------------------------------------------------------

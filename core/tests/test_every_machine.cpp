@@ -5,9 +5,7 @@
 #include <vector>
 
 #include "harness.hpp"
-#include "labelgrove/batch_trainer.hpp"
 #include "labelgrove/clustering.hpp"
-#include "labelgrove/compact_plt.hpp"
 #include "labelgrove/elementary.hpp"
 #include "labelgrove/embedding_plt.hpp"
 #include "labelgrove/forest.hpp"
@@ -82,14 +80,7 @@ std::uint64_t batch(BatchLoss loss, double lambda) {
   TrainingOptions options;
   options.solver.loss = loss;
   options.link = loss == BatchLoss::log ? Link::logistic : Link::squared_hinge;
-  const std::vector<LabelTree> trees = {clustered(lambda)};
-  const TrainingSet data = training_set(stream());
-  Progress progress;
-  const auto blocks = train_blocks(options, trees, data, 1, progress);
-  const std::vector<const LabelTree*> views = {trees.data()};
-  MemoryArchive archive;
-  write_blocks(views, data.size, WeightType::float32, blocks, archive);
-  return archive.fingerprint();
+  return trained(options, {clustered(lambda)}, training_set(stream())).fingerprint();
 }
 
 std::uint64_t lom_tree(LearnerKind learner) {

@@ -207,16 +207,11 @@ TEST("out of memory: batch training, and learning on from it") {
   TrainingOptions options;
   options.link = Link::calibrated;
   options.solver.held_out = 0.25F;
-  const auto trained = [&](unsigned threads) {
-    Progress progress;
-    const LabelTree* const tree = trees.data();
-    MemoryArchive out;
-    write_blocks(std::span(&tree, 1), kAll, WeightType::float32,
-                 train_blocks(options, trees, training_set(stream()), threads, progress), out);
-    return out;
-  };
-  for (const unsigned threads : {1U, 2U}) check_result("train", threads, [&] { return trained(threads); });
-  const MemoryArchive batch = trained(1);
+  const TrainingSet data = training_set(stream());
+  for (const unsigned threads : {1U, 2U}) {
+    check_result("train", threads, [&] { return trained(options, trees, data, threads); });
+  }
+  const MemoryArchive batch = trained(options, trees, data);
   check_result("load", 1, [&] { return CompactPlt(true, batch).examples_seen(); });
   const auto resumed = [&] { return std::make_unique<OnlineGrove>(grove_options(1, true), batch, std::nullopt); };
   check_change("learn on", 1, resumed, [](OnlineGrove& grove) { learn(grove, 0, 10); });
