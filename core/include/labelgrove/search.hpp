@@ -165,9 +165,10 @@ class BasicSearcher {
   // Of the last find(). REQUIRES: there was one.
   const SearchStats& stats() const { return searches_.front().stats(); }
 
-  // Searches at most 2^16 examples together, in as many trees: those that need the same node are evaluated one after the
-  // other, and while one is evaluated, the weights of the next two are prefetched. Results and costs are the same as one
-  // by one. `query_of(i)` is the query for the i-th example. Returns one search per example, valid until the next call.
+  // Searches at most 2^16 examples together, in as many trees: those that need the same node are evaluated one after
+  // the other, and while one is evaluated, the weights of the next two are prefetched. Results and costs are the same
+  // as one by one. `query_of(i)` is the query for the i-th example. Returns one search per example, valid until the
+  // next call.
   template <typename QueryOf>
   std::span<const OneSearch> find_together(QueryOf&& query_of, std::span<const Features> examples) {
     while (searches_.size() < examples.size()) searches_.emplace_back(trees_, scope_);
