@@ -87,6 +87,8 @@ class Learner:
 
     Attributes
     ----------
+    model : TextClassifier
+        The model itself, for callers with exclusive access.
     vocabulary : Vocabulary or None
         Label names.
     deprecated : set of str
@@ -118,7 +120,7 @@ class Learner:
         self._begin(model, sequence)
 
     def _begin(self, model: Any, sequence: int) -> None:
-        self._model, shared = model, model.shared()
+        self.model, shared = model, model.shared()
         # Older snapshots have none, and newer ones a copy.
         model.vocabulary = model.vocabulary_ = self.vocabulary
         self._now = _Now(shared, sequence, self.examples_seen)
@@ -130,11 +132,6 @@ class Learner:
     def sequence(self) -> int:
         """Last event that the model has applied, for the thread that changes it."""
         return self._now.sequence
-
-    @property
-    def model(self) -> Any:
-        """The model itself, for callers with exclusive access."""
-        return self._model
 
     @property
     def has_learnt(self) -> bool:
@@ -212,17 +209,17 @@ class Learner:
 
     def fingerprint(self) -> str:
         """Compute the SHA-256 of the model's file, whether it has been written or not."""
-        return str(self._model.fingerprint()) if self.has_learnt else EMPTY
+        return str(self.model.fingerprint()) if self.has_learnt else EMPTY
 
     def save(self, path: Path) -> None:
         """Write the model's file; other threads may predict meanwhile."""
-        self._model.save(path)
+        self.model.save(path)
 
     @property
     def examples_seen(self) -> int:
         """Examples that the model has learnt from, for the thread that changes it."""
         try:
-            return int(self._model.examples_seen_)
+            return int(self.model.examples_seen_)
         except (AttributeError, NotLearnedError):
             return 0
 
@@ -280,7 +277,7 @@ class Learner:
             if gone:
                 self._now.shared.remove_labels(gone)
         elif isinstance(change, ThresholdValues):
-            self._now.shared.set_thresholds(_thresholds(self._model, change))
+            self._now.shared.set_thresholds(_thresholds(self.model, change))
 
     def _meet_strangers(self, labels: Iterable[str]) -> None:
         """Record labels that the vocabulary lacks, before the model can suggest them."""
