@@ -10,7 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import wait
 from contextlib import closing
 from itertools import pairwise
@@ -200,10 +200,10 @@ def test_statistics_do_not_wait_for_a_replay(
     before = fingerprint_at_the_end(project)
     events = History.events
 
-    def wait_for_answer(self: History, after: int, upto: int, stopping: Callable[[], bool]) -> Any:
+    def wait_for_answer(self: History, after: int, upto: int) -> Any:
         replaying.set()
-        until(lambda: stopping() or answered.is_set())
-        return events(self, after, upto, stopping)
+        until(lambda: self.stopping() or answered.is_set())
+        return events(self, after, upto)
 
     monkeypatch.setattr(History, "events", wait_for_answer)
     project.log.forget("@7").result()

@@ -93,9 +93,9 @@ def test_a_project_is_removed_without_learning_what_waits(
 ) -> None:
     advance, learnt = History.advance, list[int]()
 
-    def advance_slowly(history: History, learner: Learner, rows: Sequence[Row], *more: Any) -> None:
+    def advance_slowly(history: History, learner: Learner, rows: Sequence[Row]) -> None:
         time.sleep(0.05)
-        advance(history, learner, rows, *more)
+        advance(history, learner, rows)
         learnt.append(len(rows))
 
     monkeypatch.setattr(History, "advance", advance_slowly)
@@ -191,10 +191,10 @@ def test_a_project_is_removed_while_it_is_opened(
         snapshot.unlink()
     opening, events = threading.Event(), History.events
 
-    def wait(self: History, after: int, upto: int, stopping: Callable[[], bool]) -> Any:
+    def wait(self: History, after: int, upto: int) -> Any:
         opening.set()
-        until(stopping)
-        return events(self, after, upto, stopping)
+        until(self.stopping)
+        return events(self, after, upto)
 
     monkeypatch.setattr(History, "events", wait)
     with closing(Service(tmp_path)) as service, ThreadPoolExecutor(1) as threads:
@@ -645,9 +645,9 @@ def test_nobody_waits_for_projects_when_the_service_ends(
         service.create(name, SMALL)
     service.close()
 
-    def replay(_: History, upto: int, stopping: Callable[[], bool], keep: object) -> None:
+    def replay(self: History, upto: int) -> None:
         opening.set()
-        until(stopping)
+        until(self.stopping)
         raise ShuttingDown
 
     async def entered(context: Context, name: str) -> Project:
@@ -679,9 +679,9 @@ def test_nobody_waits_for_a_replay_when_the_service_ends(
         service = Service(tmp_path)
     events, asked = History.events, list[Callable[[], bool]]()
 
-    def note(history: History, after: int, upto: int, stopping: Callable[[], bool]) -> Any:
-        asked.append(stopping)
-        return events(history, after, upto, stopping)
+    def note(self: History, after: int, upto: int) -> Any:
+        asked.append(self.stopping)
+        return events(self, after, upto)
 
     with service.using("demo") as project:
         service.teach("demo", *zip(*examples(30), strict=True))

@@ -42,6 +42,11 @@ class History:
         The log's events other than examples; the sequence may grow.
     read : callable
         Called with a sequence number and a limit; returns the events that follow.
+    stopping : callable
+        Whether to give up what learns from many events.
+    keep : callable
+        Called with each model on the way to another one where a snapshot is to last, and with the
+        sequence number of that other one.
     """
 
     def __init__(
@@ -50,30 +55,17 @@ class History:
         settings: Settings,
         controls: Sequence[Row],
         read: Callable[[int, int], list[Row]],
+        stopping: Callable[[], bool] = lambda: False,
+        keep: Callable[[Learner, int], None] = lambda *_: None,
     ) -> None:
         self._folder, self._settings = folder, settings
         self._controls, self._read = controls, read
+        self.stopping, self._keep = stopping, keep
 
-    def model_at(
-        self,
-        upto: int,
-        stopping: Callable[[], bool] = lambda: False,
-        keep: Callable[[Learner, int], None] = lambda *_: None,
-    ) -> Learner:
+    def model_at(self, upto: int) -> Learner:
         """Compute the model of the current log up to a sequence number.
 
-        Parameters
-        ----------
-        upto : int
-        stopping : callable
-            Whether to give up.
-        keep : callable
-            Called with the model, and ``upto``, on the way there: where snapshots are to last.
-
-        Raises
-        ------
-        ShuttingDown
-            Once ``stopping`` returns true.
+        Raises ShuttingDown once ``stopping`` returns true.
         """
         learner = loaded(
             [one for one in snapshots(self._folder) if one.sequence <= upto and self.holds(one)],
@@ -87,46 +79,39 @@ class History:
         if beginnings:
             last = beginnings[-1]
             learner = Learner(self._settings, self._controls, last.sequence - 1)
-            learner.begin_anew(last, self._begun_at(last, stopping))
+            learner.begin_anew(last, self._begun_at(last))
             if last.sequence < upto:
-                keep(learner, upto)
+                self._keep(learner, upto)
         for place in [*self.lasting(upto), upto]:
             if place > learner.sequence:
-                for rows in self.events(learner.sequence, place, stopping):
-                    self.advance(learner, rows, stopping)
+                for rows in self.events(learner.sequence, place):
+                    self.advance(learner, rows)
                 if place < upto:
-                    keep(learner, upto)
+                    self._keep(learner, upto)
         if to_learn >= LONG:
             seconds = time.monotonic() - started
             _log.info("%s: learnt them in %.0f s", self._folder.name, seconds)
         return learner
 
-    def advance(
-        self, learner: Learner, rows: Sequence[Row], stopping: Callable[[], bool] = lambda: False
-    ) -> None:
+    def advance(self, learner: Learner, rows: Sequence[Row]) -> None:
         """Apply events of the current log, from which forgotten examples are erased.
 
-        Raises
-        ------
-        ShuttingDown
-            Once ``stopping`` returns true where all events are learnt again.
+        Raises ShuttingDown once ``stopping`` returns true where all events are learnt again.
         """
         plain: list[Row] = []
         for row in rows:
             if row.kind in NEW_BEGINNINGS:
                 learner.apply(plain)
-                learner.begin_anew(row, self._begun_at(row, stopping))
+                learner.begin_anew(row, self._begun_at(row))
                 plain = []
             else:
                 plain.append(row)
         learner.apply(plain)
 
-    def events(
-        self, after: int, upto: int, stopping: Callable[[], bool] = lambda: False
-    ) -> Iterator[list[Row]]:
+    def events(self, after: int, upto: int) -> Iterator[list[Row]]:
         """Yield the events between two sequence numbers, in batches."""
         while after < upto:
-            if stopping():
+            if self.stopping():
                 raise ShuttingDown
             rows = self._read(after, min(_AT_ONCE, upto - after))
             yield rows
@@ -167,7 +152,7 @@ class History:
         kinds = {row.kind for row in self._controls if after < row.sequence < before}
         return kinds & {"forget", *NAME_CHANGES}
 
-    def _begun_at(self, row: Row, stopping: Callable[[], bool]) -> TextClassifier:
+    def _begun_at(self, row: Row) -> TextClassifier:
         """Learn the model that begins at an event from the examples before it."""
         event = body_of(row)
         upto = event.upto if isinstance(event, Rebuilt) else 0
@@ -176,7 +161,7 @@ class History:
             for one in self._controls
             if one.kind in NAME_CHANGES and one.sequence <= row.sequence
         ]
-        before = itertools.chain.from_iterable(self.events(0, row.sequence - 1, stopping))
+        before = itertools.chain.from_iterable(self.events(0, row.sequence - 1))
         built = self._built(upto, row.sequence) if upto else None
         return learnt_anew(self._settings, named_now(before, changes), upto, built)
 

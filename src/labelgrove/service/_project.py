@@ -135,9 +135,16 @@ class Project:
                 self.log.append([Addition("settings", settings)]).result()
             first = self.log.controls[0]
             self.settings = msgspec.json.decode(first.body, type=Settings)
-            self._history = History(folder, self.settings, self.log.controls, self.log.read)
+            self._history = History(
+                folder,
+                self.settings,
+                self.log.controls,
+                self.log.read,
+                stopping=self._gives_up,
+                keep=self._keep,
+            )
             self._remove_outdated()
-            self.learner = self._history.model_at(self.log.head, stopping, self._keep)
+            self.learner = self._history.model_at(self.log.head)
             covered = max((one.sequence for one in self.snapshots()), default=0)
             if self.log.head - covered >= LONG:  # or the next start takes as long
                 self._jobs.append(_Job(self._snapshot_if_new, Future()))
@@ -402,7 +409,7 @@ class Project:
         """Apply events; if an example was forgotten, replay the log without it."""
         for place, row in enumerate(rows):
             if row.kind == "forget":
-                self._history.advance(self.learner, rows[:place], self._gives_up)
+                self._history.advance(self.learner, rows[:place])
                 # One replay covers all examples forgotten so far.
                 head = self.log.head  # `controls` may already hold the next event
                 last = max(
@@ -411,10 +418,10 @@ class Project:
                     if one.kind == "forget" and one.sequence <= head
                 )
                 self._remove_outdated()
-                self.learner = self._history.model_at(last, self._gives_up, self._keep)
+                self.learner = self._history.model_at(last)
                 self._snapshot_if_new()
                 return
-        self._history.advance(self.learner, rows, self._gives_up)
+        self._history.advance(self.learner, rows)
 
     # --- snapshots -----------------------------------------------------------------------------
 
