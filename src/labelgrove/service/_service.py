@@ -77,7 +77,7 @@ class Service:
     def __init__(
         self, directory: Path, *, memory: int | None = None, leader: str | None = None
     ) -> None:
-        self.directory, self.leader = directory, leader
+        self.leader = leader
         self._memory = memory
         self._folder = directory / "projects"
         self._folder.mkdir(parents=True, exist_ok=True)
