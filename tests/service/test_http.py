@@ -298,7 +298,7 @@ def test_who_is_not_answered_when_the_service_ends_is_told(
         await asyncio.sleep(1_000)
 
     async def end() -> Response:
-        context = http.Context(service, http.Metrics(), http.Awaited())
+        context = http.Context(service)
         route = http.Route("GET", "/", wait_for_ever, "read")
         scope = {"type": "http", "headers": [(b"host", b"localhost")], "method": "GET"}
         task = asyncio.create_task(http.answer(context, route, Request(scope)))

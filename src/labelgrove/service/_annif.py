@@ -319,7 +319,6 @@ def _check_language(project: Project, language: str | None) -> None:
 @routes.add("POST", f"{PROJECT}/learn", "learn", body=IndexedDocuments, query=Waiting)
 async def learn(call: Call) -> None:
     """Learn examples in Annif's format."""
-    call.may_learn()
     project = await call.project()
     wanted = [one for one in call.body if one.text and one.subjects]
     additions = [

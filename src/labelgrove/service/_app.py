@@ -29,7 +29,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from labelgrove._errors import LabelGroveError
 from labelgrove.service import _annif, _resources
-from labelgrove.service._http import Awaited, Call, Context, Metrics, Route, answer, problem
+from labelgrove.service._http import Call, Context, Route, answer, problem
 from labelgrove.service._openapi import openapi
 from labelgrove.service._service import Service
 
@@ -62,7 +62,7 @@ _FRAMING = (b"content-length", b"transfer-encoding")
 
 def create_app(service: Service) -> Router:
     """Create the ASGI application of a service."""
-    context = Context(service, Metrics(), Awaited())
+    context = Context(service)
     document = msgspec.json.encode(openapi(ROUTES))
 
     async def show_document(_: Call) -> Response:

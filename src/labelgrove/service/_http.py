@@ -135,8 +135,8 @@ class Context:
     """State shared by all requests."""
 
     service: Service
-    metrics: Metrics
-    awaited: Awaited
+    metrics: Metrics = field(default_factory=Metrics)
+    awaited: Awaited = field(default_factory=Awaited)
     opening: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
     renaming: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
     # By project: what it was like at an event of its log.
@@ -153,6 +153,15 @@ class Context:
                 if project is None:
                     project = await asyncio.to_thread(self.service.enter, name)
         return project
+
+
+class Waiting(msgspec.Struct):
+    """Whether to answer once the change is durable, or once the model has applied it.
+
+    The query of the routes whose requests become events of the log.
+    """
+
+    wait: Literal["durable", "applied"] = "durable"
 
 
 @dataclass(frozen=True)
@@ -197,6 +206,11 @@ class Route:
         return (inspect.getdoc(self.handle) or "").removesuffix(".")
 
     @property
+    def writes(self) -> bool:
+        """Whether its requests become events of the log."""
+        return self.query is Waiting
+
+    @property
     def answer(self) -> Any:
         """Type of the response body: what the handler is annotated to return."""
         return get_type_hints(self.handle)["return"]
@@ -213,12 +227,6 @@ class Routes(list[Route]):
             return handle
 
         return add
-
-
-class Waiting(msgspec.Struct):
-    """Whether to answer once the change is durable, or once the model has applied it."""
-
-    wait: Literal["durable", "applied"] = "durable"
 
 
 class Call:
@@ -325,6 +333,8 @@ async def answer(context: Context, route: Route, request: Request) -> Response:
             context.service.tokens.allow(_token(request), route.scope)
             call.query = _query(route, request)
         await _take_body(call)
+        if route.writes:
+            call.may_learn()
         result = await route.handle(call)
         response = _success(call, result)
     except ClientDisconnect:

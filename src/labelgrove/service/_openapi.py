@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from labelgrove._version import __version__
 from labelgrove.service._events import PROJECT_NAME
-from labelgrove.service._http import Route, Waiting
+from labelgrove.service._http import Route
 
 _PROBLEM = {
     "type": "object",
@@ -125,7 +125,7 @@ def _operation(
             {"name": name, "in": "query", "required": False, "schema": schema}
             for name, schema in fields["properties"].items()
         ]
-    if route.query is Waiting:  # it writes to the log
+    if route.writes:
         parameters.append(
             {
                 "name": "Idempotency-Key",
@@ -136,7 +136,7 @@ def _operation(
             }
         )
     success: dict[str, Any] = {"description": "Done."}
-    headers = _HEADERS.get(route.name, _SEQUENCE if route.query is Waiting else None)
+    headers = _HEADERS.get(route.name, _SEQUENCE if route.writes else None)
     if headers is not None:
         success["headers"] = headers
     if route.answer is Response:

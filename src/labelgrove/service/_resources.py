@@ -131,7 +131,6 @@ class Feedback(Struct, forbid_unknown_fields=True):
 @routes.add("POST", f"{PROJECT}/examples", "learn", body=NewExamples, query=Waiting)
 async def add_examples(call: Call) -> Receipt:
     """Learn examples."""
-    call.may_learn()
     project = await call.project()
     additions = [
         Addition("learn", Learnt(one.text, one.labels), one.id) for one in call.body.examples
@@ -152,7 +151,6 @@ async def show_example(call: Call) -> StoredExample:
 @routes.add("DELETE", f"{PROJECT}/examples/{{example}}", "learn", query=Waiting)
 async def forget_example(call: Call) -> Receipt:
     """Forget an example, as if it had never been sent."""
-    call.may_learn()
     project = await call.project()
     name = call.request.path_params["example"]
     return await call.durable(project, project.log.forget(name, call.key))
@@ -161,7 +159,6 @@ async def forget_example(call: Call) -> Receipt:
 @routes.add("POST", f"{PROJECT}/feedback", "learn", body=Feedback, query=Waiting)
 async def give_feedback(call: Call) -> Receipt:
     """Learn the right labels of a remembered suggestion."""
-    call.may_learn()
     project, right = await call.project(), call.body
     answered = project.log.answer(right.id, right.labels, call.key, call.raw)
     return await call.durable(project, answered)
@@ -256,7 +253,6 @@ def _alone(call: Call) -> asyncio.Lock:
 @routes.add("POST", f"{PROJECT}/labels/rename", "admin", body=Renaming, query=Waiting)
 async def rename_labels(call: Call) -> Receipt:
     """Rename labels."""
-    call.may_learn()
     project = await call.project()
     async with _alone(call):
         for _ in range(_TRIES):
@@ -274,7 +270,6 @@ async def rename_labels(call: Call) -> Receipt:
 @routes.add("POST", f"{PROJECT}/labels/merge", "admin", body=Merging, query=Waiting)
 async def merge_labels(call: Call) -> Receipt:
     """Merge labels into one."""
-    call.may_learn()
     async with _alone(call):
         await _known_labels(call, call.body.labels)
         return await _change(call, "merge")
@@ -283,7 +278,6 @@ async def merge_labels(call: Call) -> Receipt:
 @routes.add("POST", f"{PROJECT}/labels/remove", "admin", body=Removal, query=Waiting)
 async def remove_labels(call: Call) -> Receipt:
     """Remove labels."""
-    call.may_learn()
     async with _alone(call):
         await _known_labels(call, call.body.labels)
         return await _change(call, "remove")
@@ -292,7 +286,6 @@ async def remove_labels(call: Call) -> Receipt:
 @routes.add("POST", f"{PROJECT}/labels/deprecate", "admin", body=Deprecation, query=Waiting)
 async def deprecate_labels(call: Call) -> Receipt:
     """Stop suggesting labels, or resume."""
-    call.may_learn()
     return await _change(call, "deprecate")
 
 
@@ -317,7 +310,6 @@ async def show_thresholds(call: Call) -> Cuts:
 @routes.add("PUT", f"{PROJECT}/thresholds", "admin", body=ThresholdValues, query=Waiting)
 async def set_thresholds(call: Call) -> Receipt:
     """Set the thresholds of a project's labels."""
-    call.may_learn()
     if call.body.values is None and b'"default"' in call.raw:
         raise Problem(422, "default: expected `values` as well, if only an empty object")
     return await _change(call, "thresholds")
