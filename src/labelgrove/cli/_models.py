@@ -24,7 +24,6 @@ from labelgrove.data import Columns, Examples, read_vectors
 from labelgrove.models import ESTIMATORS, TextClassifier
 from labelgrove.models._base import LabelClassifier, check_parameters, learns_only_classes
 from labelgrove.models._names import NamesLearnt
-from labelgrove.models._plt_options import with_preset
 from labelgrove.text import TextFeatures
 from labelgrove.vocabulary import Vocabulary
 
@@ -43,10 +42,14 @@ def estimator_of(model: Model) -> Any:
     return model.classifier_ if isinstance(model, TextClassifier) else model
 
 
+def learner_of(model: Model) -> Any:
+    """Return the classifier like `estimator_of`, even if it has not learnt anything."""
+    return model.classifier if isinstance(model, TextClassifier) else model
+
+
 def threads_of(model: Model) -> int:
     """Return how many threads a model may use."""
-    learner: Any = model.classifier if isinstance(model, TextClassifier) else model
-    return thread_count(learner.n_jobs)
+    return thread_count(learner_of(model).n_jobs)
 
 
 def inputs_of(model: Model, examples: Examples, path: str) -> Any:
@@ -62,8 +65,8 @@ def inputs_of(model: Model, examples: Examples, path: str) -> Any:
 
 def targets_of(model: Model, examples: Examples, path: str) -> Any:
     """Return the labels as the model expects them: collections, or single labels if multi-class."""
-    learner = model.classifier if isinstance(model, TextClassifier) else model
-    if getattr(model, "target_type_", None) != "multiclass" and not learns_only_classes(learner):
+    one_each = getattr(model, "target_type_", None) == "multiclass"
+    if not one_each and not learns_only_classes(learner_of(model)):
         return examples.labels
     for line, labels in zip(examples.lines, examples.labels, strict=True):
         if len(labels) != 1:
@@ -201,14 +204,6 @@ def _reading_for(model: Model, reading: Reading) -> Reading:
 def algorithm_of(model: Model) -> str:
     """Return an estimator's name for ``--algorithm``."""
     return str(estimator_of(model).algorithm)
-
-
-def parameters_of(classifier: LabelClassifier) -> dict[str, Any]:
-    """Return the parameters that the command line can set; they recreate the same model."""
-    given: dict[str, Any] = classifier.get_params(deep=False)
-    if "preset" in given:
-        given = with_preset(given)
-    return {name: given[name] for name in settable(type(classifier)) if name in given}
 
 
 def check_can_write(path: str) -> None:

@@ -20,9 +20,6 @@ from labelgrove.vocabulary._read import in_languages
 _WORDS = {"true": True, "false": False, "none": None, "null": None}
 
 ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="A model file.")]
-OptionalModelArgument = Annotated[
-    str | None, typer.Argument(metavar="[MODEL]", help="A model file.", show_default=False)
-]
 
 DataArgument = Annotated[
     str,

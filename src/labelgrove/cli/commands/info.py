@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 
 from labelgrove._errors import ModelStateError
 from labelgrove._names import on_one_line
 from labelgrove._versions import versions
-from labelgrove.cli._models import Model, algorithm_of, estimator_of, load_model, parameters_of
-from labelgrove.cli._options import JsonOption, OptionalModelArgument
+from labelgrove.cli._models import Model, algorithm_of, estimator_of, load_model
+from labelgrove.cli._options import JsonOption, settable
 from labelgrove.cli._search import distribution, in_words
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import show_result
 from labelgrove.data import Columns
 from labelgrove.models import FastXMLClassifier, LdSMClassifier, LOMTreeClassifier, TextClassifier
 from labelgrove.models._label_tree import LabelTreeClassifier
+from labelgrove.models._plt_options import with_preset
 from labelgrove.models.thresholds._tuner import about_thresholds
 from labelgrove.vocabulary import Vocabulary
 
@@ -27,7 +29,12 @@ _MOST_FREQUENT = 5
 _LONGEST = 60  # characters shown of a label
 
 
-def info(model_file: OptionalModelArgument = None, json: JsonOption = False) -> None:
+def info(
+    model_file: Annotated[
+        str | None, typer.Argument(metavar="[MODEL]", help="A model file.", show_default=False)
+    ] = None,
+    json: JsonOption = False,
+) -> None:
     """Describe MODEL; without MODEL, list the versions and kernels that LabelGrove runs with."""
     if model_file is None:
         facts: dict[str, Any] = versions()
@@ -50,7 +57,7 @@ def describe(model: Model, path: str) -> dict[str, Any]:
     return {
         "model": path,
         "algorithm": algorithm_of(classifier),
-        "parameters": parameters_of(classifier),
+        "parameters": _parameters(classifier),
         "text": model.text_.to_dict() if isinstance(model, TextClassifier) else None,
         "columns": _columns(model.columns) if isinstance(model, TextClassifier) else None,
         "examples": int(classifier.examples_seen_),
@@ -67,6 +74,14 @@ def describe(model: Model, path: str) -> dict[str, Any]:
         "memory_bytes": int(size["memory_bytes"]),
         **({} if compaction is None else {"compaction": asdict(compaction)}),
     }
+
+
+def _parameters(classifier: Any) -> dict[str, Any]:
+    """Return the parameters that the command line can set; they recreate the same model."""
+    given: dict[str, Any] = classifier.get_params(deep=False)
+    if "preset" in given:
+        given = with_preset(given)
+    return {name: given[name] for name in settable(type(classifier)) if name in given}
 
 
 def _columns(columns: Columns | None) -> dict[str, Any] | None:
