@@ -28,6 +28,7 @@ from labelgrove.cli._models import (
     algorithm_of,
     check_can_write,
     inputs_of,
+    learner_of,
     targets_of,
     threads_of,
 )
@@ -133,7 +134,7 @@ def learn_from(
         return state
     state.resume(checkpoints)
     state.labelled = False
-    line = ProgressLine("learning", source.total, source.share_read)
+    line = source.progress("learning")
     learnt, seen, threads = state.examples, 0, threads_of(model)
     begin = perf_counter() - state.seconds
     try:
@@ -168,7 +169,7 @@ def learn_from(
 def _fit_from(model: Model, source: Source) -> Learning:
     """Read all examples, then learn from them at once; after Ctrl-C nothing has been learnt."""
     state = Learning(model)
-    line = ProgressLine("reading", source.total, source.share_read)
+    line = source.progress("reading")
     begin = perf_counter()
     try:
         with shown(line):
@@ -228,11 +229,10 @@ def learn_in_pieces(
     """
     if not is_mapped(data):
         raise DataError(f"{data}: expected a folder written by labelgrove convert")
-    learner: Any = model.classifier if isinstance(model, TextClassifier) else model
     dataset = open_dataset(data, verify=False)
     if not len(dataset.labels.ids):
         raise DataError(f"{data}: no example has a label; no model was written")
-    _require_ids(dataset, learner.vocabulary_)
+    _require_ids(dataset, learner_of(model).vocabulary_)
     line, begin = ShareLine("learning"), perf_counter()
     limit = (
         {}
@@ -371,7 +371,7 @@ def finish_learning(
     path: str,
     checkpoints: Checkpoints,
     *,
-    for_prediction: bool = False,
+    for_prediction: bool,
 ) -> None:
     """Write the model; after Ctrl-C before the first example exit with its status."""
     if learning.examples == 0:

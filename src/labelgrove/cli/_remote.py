@@ -11,7 +11,7 @@ from labelgrove.cli._options import Reading
 from labelgrove.cli.streams._console import encode, say, write_json
 from labelgrove.cli.streams._numbers import counted
 from labelgrove.cli.streams._output import Output
-from labelgrove.cli.streams._progress import ProgressLine, shown
+from labelgrove.cli.streams._progress import shown
 from labelgrove.cli.streams._source import Source
 from labelgrove.data import Examples
 
@@ -106,7 +106,7 @@ def _chunks(
         data, reading=reading, limit=limit, labels_required=labels_required, text_expected=True
     ) as source:
         title = "learning" if labels_required else "predicting"
-        line = ProgressLine(title, source.total, source.share_read)
+        line = source.progress(title)
         with shown(line, beside_output=beside_output):
             yield line.over(source.chunks())
 

@@ -20,7 +20,7 @@ from labelgrove.cli._search import chosen_cut, excluded_labels, label_of
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import encode, say_warning, show, show_pairs, write_json
 from labelgrove.cli.streams._output import Output
-from labelgrove.cli.streams._progress import ProgressLine, shown
+from labelgrove.cli.streams._progress import shown
 from labelgrove.cli.streams._source import Source
 from labelgrove.data import read_inverse_propensities
 from labelgrove.evaluation._figures import Propensities, Training, figures
@@ -176,7 +176,7 @@ def _observed(
     excluded: Mapping[int, Collection[Any]],
 ) -> tuple[Observed, float]:
     """Predict batch by batch, with a progress line; also return the time it took."""
-    line = ProgressLine("predicting", source.total, source.share_read)
+    line = source.progress("predicting")
     begin = perf_counter()
     batches = (
         (inputs_of(model, chunk, source.path), chunk.labels) for chunk in line.over(source.chunks())

@@ -16,7 +16,7 @@ from labelgrove.cli._remote import is_address, predict_there
 from labelgrove.cli._search import DEFAULT_K, Search, chosen_cut, excluded_labels
 from labelgrove.cli.streams._console import encode, say_warning
 from labelgrove.cli.streams._output import Output
-from labelgrove.cli.streams._progress import ProgressLine, shown
+from labelgrove.cli.streams._progress import shown
 from labelgrove.data._csv import decoded_lines
 from labelgrove.data._lines import lines_in
 from labelgrove.models import TextClassifier
@@ -118,7 +118,7 @@ def predict(
     with ExitStack() as resources:
         source = resources.enter_context(unlabelled(model, data, reading, limit))
         out = resources.enter_context(Output(output))
-        line = ProgressLine("predicting", source.total, source.share_read)
+        line = source.progress("predicting")
         resources.enter_context(shown(line, beside_output=output == "-"))
         for chunk in line.over(source.chunks()):
             out.write(lines(inputs_of(model, chunk, data), line.done))

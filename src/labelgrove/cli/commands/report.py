@@ -83,7 +83,7 @@ def _read(
 ) -> tuple[list[Any], list[Any]]:
     """Read all examples: the inputs of each model, and the labels."""
     with labelled(models[0], data, reading, limit) as source:
-        line = ProgressLine("reading", source.total, source.share_read)
+        line = source.progress("reading")
         with shown(line):
             examples = source.whole(line)
     return [inputs_of(model, examples, data) for model in models], list(examples.labels)

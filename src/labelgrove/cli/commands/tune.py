@@ -115,7 +115,7 @@ def tune_on(
     tuning = tuning_of(estimator, method, in_force=in_force, **goal)
     columns = {label: i for i, label in enumerate(model.classes_.tolist())}
     others: dict[Any, None] = {}
-    line = ProgressLine("tuning", source.total, source.share_read)
+    line = source.progress("tuning")
     with shown(line):
         for chunk in line.over(source.chunks()):
             show_examples(tuning, model, inputs_of(model, chunk, source.path), chunk.labels)

@@ -97,6 +97,10 @@ class Source:
         """Return the share of the file read so far, from 0 to 1; None if unknown."""
         return self._reader.share_read
 
+    def progress(self, title: str) -> ProgressLine:
+        """Return a line that shows how much of the file has been read."""
+        return ProgressLine(title, self.total, self.share_read)
+
     def check_passes(self, passes: int) -> None:
         """Refuse several passes over standard input, unless examples are kept in memory."""
         if passes > 1 and self._random is None:
