@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from labelgrove._errors import DataError, LabelGroveError
 from labelgrove.cli._options import Reading
-from labelgrove.cli.streams._console import encode, say, write_json
+from labelgrove.cli.streams._console import encode_prediction, say, write_json
 from labelgrove.cli.streams._numbers import counted
 from labelgrove.cli.streams._output import Output
 from labelgrove.cli.streams._progress import shown
@@ -70,14 +70,14 @@ def predict_there(
 
         def write(texts: list[str]) -> None:
             lines = (
-                {
-                    "labels": [one["uri"] for one in row],
-                    "names": [None if one["label"] == one["uri"] else one["label"] for one in row],
-                    "scores": [float(f"{one['score']:.6g}") for one in row],
-                }
+                encode_prediction(
+                    [one["uri"] for one in row],
+                    [one["score"] for one in row],
+                    [None if one["label"] == one["uri"] else one["label"] for one in row],
+                )
                 for row in client.results(texts, k)
             )
-            out.write(b"".join(map(encode, lines)))
+            out.write(b"".join(lines))
 
         if isinstance(data, list):
             write(data)

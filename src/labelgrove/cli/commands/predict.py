@@ -14,13 +14,12 @@ from labelgrove.cli import _options
 from labelgrove.cli._models import Model, inputs_of, load_model, unlabelled
 from labelgrove.cli._remote import is_address, predict_there
 from labelgrove.cli._search import DEFAULT_K, Search, chosen_cut, excluded_labels
-from labelgrove.cli.streams._console import encode, say_warning
+from labelgrove.cli.streams._console import encode_prediction, say_warning
 from labelgrove.cli.streams._output import Output
 from labelgrove.cli.streams._progress import shown
 from labelgrove.data._csv import decoded_lines
 from labelgrove.data._lines import lines_in
 from labelgrove.models import TextClassifier
-from labelgrove.vocabulary import Vocabulary
 
 
 @_options.gathered
@@ -104,10 +103,13 @@ def predict(
     allowed = None if labels_file is None else read_allowed_labels(labels_file, model)
     excluded = excluded_labels(model, filter_pairs)
     search = Search(model, k, chosen_cut(model, threshold, thresholds), beam, allowed, excluded)
-    names = model.vocabulary_
+    name = None if model.vocabulary_ is None else model.vocabulary_.name
 
     def lines(X: Any, first: int = 0) -> bytes:
-        return b"".join(encode(_as_object(*row, names)) for row in search.find(X, first))
+        return b"".join(
+            encode_prediction(labels, scores, None if name is None else map(name, labels))
+            for labels, scores in search.find(X, first)
+        )
 
     if data is None:
         if not isinstance(model, TextClassifier):
@@ -122,16 +124,6 @@ def predict(
         resources.enter_context(shown(line, beside_output=output == "-"))
         for chunk in line.over(source.chunks()):
             out.write(lines(inputs_of(model, chunk, data), line.done))
-
-
-def _as_object(
-    labels: list[Any], scores: list[float], vocabulary: Vocabulary | None
-) -> dict[str, Any]:
-    # Scores have single precision: further digits would be noise.
-    found: dict[str, Any] = {"labels": labels}
-    if vocabulary is not None:
-        found["names"] = [vocabulary.name(label) for label in labels]
-    return found | {"scores": [float(f"{score:.6g}") for score in scores]}
 
 
 def read_allowed_labels(path: str, model: Model) -> list[Any]:

@@ -124,6 +124,16 @@ def encode(result: Mapping[str, Any]) -> bytes:
     return text.encode("utf-8", errors="backslashreplace") + b"\n"
 
 
+def encode_prediction(
+    labels: Sequence[Any], scores: Iterable[float], names: Iterable[str | None] | None = None
+) -> bytes:
+    """Encode the labels of an example, with their names if there is a vocabulary."""
+    named = {} if names is None else {"names": list(names)}
+    # Scores have single precision: further digits would be noise.
+    rounded = [float(f"{score:.6g}") for score in scores]
+    return encode({"labels": labels, **named, "scores": rounded})
+
+
 def show_result(
     result: Mapping[str, Any], pairs: Sequence[tuple[str, str]], *, as_json: bool
 ) -> None:
