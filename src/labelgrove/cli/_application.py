@@ -50,14 +50,10 @@ _NAMED = OPTIONS | {
     "least_recall": "--recall",
     "beam_width": "--beam",
     "dtype": "--dtype",
-    "memory": "--memory",
     "average": "--average",
     "method": "--method",
 }
 _PARAMETER = re.compile(rf"^({'|'.join(_NAMED)})='?([^':]*)'?:")
-
-
-_PAIR = re.compile(rf"^({'|'.join(_NAMED)}) and ({'|'.join(_NAMED)}) exclude each other")
 
 _INVALID = re.compile(
     r"Invalid value for '([^']+)'.*: Input should be "
@@ -75,10 +71,6 @@ _EXPECTED = {
 
 def _as_option(found: re.Match[str]) -> str:
     return f"{_NAMED[found[1]]} {found[2]}:"
-
-
-def _as_options(found: re.Match[str]) -> str:
-    return f"{_NAMED[found[1]]} and {_NAMED[found[2]]} exclude each other"
 
 
 @contextmanager
@@ -116,7 +108,7 @@ def _report(failure: BaseException) -> int:
         said, named = _PARAMETER.subn(_as_option, str(failure))
         if named:
             said = said.removesuffix(", or None")  # which no option can be
-        say_error(_PAIR.sub(_as_options, said))
+        say_error(said)
         return FAILURE
     if isinstance(failure, MemoryError):
         say_error(f"out of memory{f': {failure}' if str(failure) else ''}")

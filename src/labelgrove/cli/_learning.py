@@ -126,7 +126,6 @@ def learn_from(
     """
     if not learns_one_by_one(model):
         return _fit_from(model, source)
-    source.check_passes(passes)
     state = Learning(model)
     if record is not None:
         state.record, state.all_predicted = record, True
