@@ -187,13 +187,13 @@ def _compare(
     return labels | {"first": _changes.first_places(before, after)}
 
 
-def _add_charts(page: dict[str, Any], measured: Measured, names: Sequence[str], level: str) -> None:
+def _add_charts(page: dict[str, Any], measured: Measured, names: list[str], level: str) -> None:
     threshold = measured.thresholds[measured.known]
     common = float(threshold[0]) if measured.rule == "threshold" and len(threshold) else None
     charts = {
-        "ranking": _charts.ranking(list(names)),
+        "ranking": _charts.ranking(names),
         "threshold_curve": _charts.threshold_curve(common),
-        "reliability": _charts.reliability(list(names)),
+        "reliability": _charts.reliability(names),
         "frequency": _charts.frequency(),
         "lost_by_depth": _charts.lost_by_depth(),
         "differences": _charts.differences(level),

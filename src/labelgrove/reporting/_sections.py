@@ -151,8 +151,7 @@ def frequency(columns: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[di
 
 def lost_by_depth(losses: Losses) -> list[dict[str, Any]]:
     """Count misses by the depth at which they were lost, separately for inner nodes and leaves."""
-    total = max(losses.depths.size, 1)
-    rows = []
+    rows, total = [], losses.depths.size
     for depth in np.unique(losses.depths).tolist():
         for at_leaf, where in ((False, "at a group of labels"), (True, "at the label itself")):
             misses = int(((losses.depths == depth) & (losses.at_leaf == at_leaf)).sum())

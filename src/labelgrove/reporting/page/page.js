@@ -30,9 +30,8 @@ function makeTable(name, definitions, values, sort, render) {
   const host = document.querySelector(`[data-table="${name}"]`);
   if (!host || !values) return;
   const columns = definitions.filter(({ key }) => key in values).map((column) => ({ ...column, values: values[column.key] }));
-  const at = columns.findIndex(({ key }) => key === sort.key);
-  const table = new Table(host, columns, { sort: at, render });
-  if (!sort.falling) table.sortBy(at);
+  const column = columns.findIndex(({ key }) => key === sort.key);
+  new Table(host, columns, { column, falling: sort.falling }, render);
 }
 
 function themed(redraw) {
@@ -88,7 +87,7 @@ async function start() {
   }
   const node = (v) => (v < 0 ? element("span", { class: "none" }, "–") : linkTo(v, tree, reveal));
   makeTable("labels", LABEL_COLUMNS, page.labels, { key: "support", falling: true }, { node });
-  makeTable("changes", CHANGE_COLUMNS, page.changes, { key: "adjusted", falling: false }, {});
+  makeTable("changes", CHANGE_COLUMNS, page.changes, { key: "adjusted", falling: false });
   await redraw();
   document.documentElement.dataset.ready = "true";
 }

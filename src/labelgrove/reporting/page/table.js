@@ -12,14 +12,14 @@ const CELLS = {
 
 /** A sortable, filterable table. Only visible rows are in the document, so it can have any number. */
 class Table {
-  /** `columns` are {title, kind, values, width, wide}; the filter applies to the first one. */
-  constructor(host, columns, { sort, render = {} }) {
+  /** `columns` are {title, kind, values, width, wide}; the filter applies to the first one. `sort` is {column, falling}. */
+  constructor(host, columns, sort, render = {}) {
     this.columns = columns;
     this.render = { ...CELLS, ...render };
     this.scroll = host.querySelector(".scroll");
     this.note = host.querySelector(".count");
     this.names = columns[0].values.map((name) => name.toLowerCase());
-    this.sort = { column: sort, falling: true };
+    this.sort = sort;
     this.wanted = "";
     this.scroll.style.setProperty("--columns", columns.map((column) => column.width).join(" "));
     const narrow = columns.filter((column) => !column.wide).map((column) => column.narrow ?? column.width);

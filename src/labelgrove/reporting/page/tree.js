@@ -139,15 +139,12 @@ class Outline {
 
   /** Expand the path to a node and scroll to it. */
   reveal(v) {
-    const path = [];
-    for (let at = v; ; at = this.tree.parents[at]) {
-      path.unshift(at);
-      if (at === 0) break;
-    }
-    for (const at of path.slice(0, -1)) {
+    const path = [v];
+    while (path[0] !== 0) path.unshift(this.tree.parents[path[0]]);
+    for (const [step, next] of path.slice(1).entries()) {
+      const at = path[step];
       const details = this.items.get(at);
       details.open = true;
-      const next = path[path.indexOf(at) + 1];
       this.unfold(at, details.lastChild, !this.items.has(next) && this.tree.children[at].indexOf(next) >= FIRST_CHILDREN);
     }
     for (const old of this.host.querySelectorAll(".found")) old.classList.remove("found");
