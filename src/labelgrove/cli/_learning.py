@@ -116,7 +116,7 @@ def learn_from(
     passes: int = 1,
     *,
     checkpoints: Checkpoints,
-    record: StreamRecord | None = None,
+    record: StreamRecord | None,
 ) -> Learning:
     """Learn all examples of a source, batch by batch, with a progress line on terminals.
 
@@ -397,7 +397,7 @@ def report_learning(
     *,
     known_before: Collection[Any] = (),
     settings: Sequence[str] | None = None,
-    as_json: bool = False,
+    as_json: bool,
 ) -> None:
     """Print a summary of a written model; after Ctrl-C exit with its status.
 
