@@ -32,16 +32,9 @@ _MOST_JUDGED = 2_000
 
 
 class Comparison(msgspec.Struct):
-    """A batch model compared with the one that has grown online.
+    """A batch model compared with the one that has grown online, as `Rebuilding` says.
 
-    Attributes
-    ----------
-    upto : int
-        The last event that the batch model has learnt from.
-    examples : int
-        Number of examples at the end of the stream on which both were compared.
-    before, after : float
-        How often the first suggestion was right, just before its example was learnt.
+    ``upto`` is the last event that the batch model has learnt from.
     """
 
     upto: int

@@ -104,12 +104,8 @@ class Service:
 
         From then on the models are kept within the memory limit while they grow, too.
 
-        A project that cannot be opened does not prevent the others from being served.
-
-        Raises
-        ------
-        DamagedLog
-            If there is a damaged project and no intact one.
+        A project that cannot be opened does not prevent the others from being served, but raises
+        DamagedLog if it is damaged and none is intact.
         """
         if self._memory is not None:
             self._measuring = threading.Thread(
@@ -167,12 +163,7 @@ class Service:
     def create(self, name: str, settings: Settings) -> bool:
         """Create a project; return False if it exists with the same settings.
 
-        Raises
-        ------
-        Problem
-            409, if it exists with other settings.
-        ParameterError
-            If the settings are invalid.
+        Raises Problem: 409 if it exists with other settings; ParameterError if they are invalid.
         """
         folder = self._folder / _checked(name)
         # Store the default preset, since a later version may have another: a log is self-contained.
@@ -218,22 +209,8 @@ class Service:
     def teach(self, name: str, texts: Sequence[str], labels: Sequence[Iterable[str]]) -> int:
         """Learn examples, without HTTP; they are durable when this returns.
 
-        Parameters
-        ----------
-        name : str
-            Name of the project.
-        texts : sequence of str
-        labels : sequence of collections of str
-
-        Returns
-        -------
-        int
-            Sequence number of the last example.
-
-        Raises
-        ------
-        Problem
-            422, if an example has no text or no labels, or exceeds the limits of the service.
+        Return the sequence number of the last one. Raises Problem: 422 if an example has no text or
+        no labels, or exceeds the limits of the service.
         """
         bodies = [Learnt(text, list(own)) for text, own in zip(texts, labels, strict=True)]
         with self.using(name) as project:
@@ -270,13 +247,8 @@ class Service:
     def using(self, name: str) -> Iterator[Project]:
         """Use a project, opening it if it is not in memory.
 
-        Raises
-        ------
-        Problem
-            404, if there is no such project.
-            503 or 507, if it cannot be opened at present.
-        DamagedLog
-            If its log is damaged.
+        Raises Problem: 404 if there is no such project, 503 or 507 if it cannot be opened at
+        present; and DamagedLog if its log is damaged.
         """
         project = self.enter(name)
         try:
