@@ -69,11 +69,8 @@ def create_app(service: Service) -> Router:
         return Response(document, media_type="application/json")
 
     own = [
-        Route("GET", "/openapi.json", show_document, "read", public=True),
-        *(
-            Route("GET", f"/{name}", partial(_page, file), "read", public=True)
-            for name, file in _PAGE.items()
-        ),
+        Route("GET", "/openapi.json", show_document, None),
+        *(Route("GET", f"/{name}", partial(_page, file), None) for name, file in _PAGE.items()),
     ]
     [info] = [one for one in ROUTES if one.path == "/v1/"]
     routes = [*ROUTES, *own, replace(info, path="/v1")]

@@ -174,26 +174,23 @@ class Route:
         The path in OpenAPI's notation: ``/v1/projects/{project}``.
     handle : callable
         Awaited with a `Call`; returns an object to encode, None, or a Response.
-    scope : str
-        Scope that a token must have.
+    scope : str or None
+        Scope that a token must have; None if none is needed.
     body : type, optional
         Type of the request body.
     query : type, optional
         A Struct of the query parameters.
     form : bool
         Whether the body is a form rather than JSON.
-    public : bool
-        Whether the route needs no token.
     """
 
     method: str
     path: str
     handle: Handler
-    scope: str
+    scope: str | None
     body: Any = None
     query: Any = None
     form: bool = False
-    public: bool = False
 
     @property
     def name(self) -> str:
@@ -219,7 +216,7 @@ class Route:
 class Routes(list[Route]):
     """Routes in the order in which they are tried, added by decorating their handlers."""
 
-    def add(self, method: str, path: str, scope: str, **more: Any) -> Callable[[H], H]:
+    def add(self, method: str, path: str, scope: str | None, **more: Any) -> Callable[[H], H]:
         """Return a decorator that adds a handler; the parameters are those of `Route`."""
 
         def add(handle: H) -> H:
@@ -329,7 +326,7 @@ async def answer(context: Context, route: Route, request: Request) -> Response:
     call = Call(context, route, request)
     try:
         _check_origin(request, context.service)
-        if not route.public:
+        if route.scope is not None:
             context.service.tokens.allow(_token(request), route.scope)
             call.query = _query(route, request)
         await _take_body(call)

@@ -161,7 +161,7 @@ def _operation(
         "parameters": parameters,
         "responses": responses,
     }
-    if not route.public:
+    if route.scope is not None:
         operation["security"] = [{"token": []}, {"basic": []}, {}]
     if route.body is not None:
         kind = "application/x-www-form-urlencoded" if route.form else "application/json"

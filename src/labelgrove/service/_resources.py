@@ -458,13 +458,13 @@ class Health(Struct):
     detail: str | UnsetType = UNSET
 
 
-@routes.add("GET", "/health/live", "read", public=True)
+@routes.add("GET", "/health/live", None)
 async def live(_: Call) -> Health:
     """Check that the service runs."""
     return Health("live")
 
 
-@routes.add("GET", "/health/ready", "read", public=True)
+@routes.add("GET", "/health/ready", None)
 async def ready(call: Call) -> Health:
     """Check that the service is ready."""
     failures = [one.failure for one in call.service.held() if one.failure is not None]
