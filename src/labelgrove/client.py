@@ -214,7 +214,7 @@ class Client:
         """
         kept = integer("seconds", seconds, 1, _YEAR)
         asked = {"text": _text_of("text", text), "limit": str(k), "remember": str(kept)}
-        answer = self._checked(self._answer("POST", "/suggest", data=asked))
+        answer = self._answer("POST", "/suggest", data=asked)
         return self._read(
             answer, lambda found: (answer.headers["labelgrove-suggestion"], _pairs(found))
         )
@@ -438,7 +438,7 @@ class Client:
         ------
         ServiceError
         """
-        return self._checked(self._answer(method, path, **request)).content
+        return self._answer(method, path, **request).content
 
     def close(self) -> None:
         """Close all connections."""
@@ -466,7 +466,7 @@ class Client:
 
     def _ask(self, method: str, path: str, read: Callable[[Any], T], **request: Any) -> T:
         """Return what `read` finds in the JSON of the answer."""
-        return self._read(self._checked(self._answer(method, path, **request)), read)
+        return self._read(self._answer(method, path, **request), read)
 
     def _read(self, answer: httpx.Response, read: Callable[[Any], T]) -> T:
         try:
@@ -479,7 +479,7 @@ class Client:
             ) from None
 
     def _answer(self, method: str, path: str, **request: Any) -> httpx.Response:
-        """Retry until there is an answer, with growing pauses."""
+        """Retry until there is an answer, with growing pauses; raise ServiceError for a refusal."""
         if self._process != os.getpid():  # a fork: its connections are also those of its parent
             self._http, self._process = self._connect(), os.getpid()
         pause = _FIRST_PAUSE
@@ -496,7 +496,7 @@ class Client:
             else:
                 self._has_answered = True
                 if answer.status_code not in _TRY_AGAIN or tried >= _TRIES:
-                    return answer
+                    return self._checked(answer)
                 asked = answer.headers.get("retry-after", "")  # seconds, or a date
                 pause = max(pause, min(float(asked), _LONGEST_PAUSE) if asked.isdecimal() else 0)
             time.sleep(pause)
