@@ -79,7 +79,7 @@ def test_a_replica_that_differs_stops_and_says_so(
         until(lambda: project.failure)
         assert "the model differs from the leader's" in str(project.failure)
         with pytest.raises(Problem, match="differs"):
-            project.suggest(["cat"], 1, restricted=False)
+            project.suggest(["cat"], 1)
     replica.close()
 
 

@@ -77,7 +77,7 @@ def without_snapshots(project: Project) -> Project:
 
 
 def suggested(project: Project, text: str, limit: int = 3) -> list[str]:
-    _, [found] = project.suggest([text], limit, restricted=True).result()
+    _, [found] = project.suggest([text], limit).result()
     return [label for label, _ in found]
 
 
@@ -345,7 +345,7 @@ def test_names_are_learnt_and_kept_like_examples(tmp_path: Path) -> None:
         pieces = reopened(pieces)
     expected = fingerprint_at_the_end(whole)
     assert fingerprint_at_the_end(pieces) == expected
-    sequence, [found] = pieces.suggest(["a grunting ox"], 3, restricted=True).result()
+    sequence, [found] = pieces.suggest(["a grunting ox"], 3).result()
     assert sequence == 61 and found[0][0] == "yak"
     pieces = without_snapshots(pieces)
     assert fingerprint_at_the_end(pieces) == expected
@@ -361,7 +361,7 @@ def test_a_text_is_taken_apart_once_for_all_explanations(
     project = opened(tmp_path)
     project.applied(project.log.append(additions(60)).result().sequence).result()
     model, text = project.learner.model, "cat goat, dog cat"
-    names = [name for name, _ in project.suggest([text], 4, restricted=True).result()[1][0]]
+    names = [name for name, _ in project.suggest([text], 4).result()[1][0]]
     expected = [model.explain(text, name, top=50).labels[0].path for name in names]
     taken, sources = list[str](), TextFeatures.sources
 
@@ -446,11 +446,11 @@ def test_trees_are_rebuilt_after_hours_and_after_examples(
 
 def test_answers_tell_the_sequence_number_that_they_were_computed_at(tmp_path: Path) -> None:
     project = opened(tmp_path / "a")
-    assert project.suggest(["cat"], 3, restricted=False).result() == (1, [[]])
+    assert project.suggest(["cat"], 3).result() == (1, [[]])
     receipt = project.log.append(additions(2000)).result()
     seen = [0]
     while seen[-1] < receipt.sequence:
-        sequence, _ = project.suggest(["cat"], 3, restricted=False).result()
+        sequence, _ = project.suggest(["cat"], 3).result()
         assert seen[-1] <= sequence <= receipt.sequence
         seen.append(sequence)
     assert project.progress.stretches()

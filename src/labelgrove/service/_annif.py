@@ -288,7 +288,7 @@ async def _suggested(
     _check_language(project, asked.language)
     if not (asked.limit and texts):
         return [[] for _ in texts]
-    sequence, found = await call.result(project.suggest(texts, asked.limit, restricted=True))
+    sequence, found = await call.result(project.suggest(texts, asked.limit))
     call.headers["LabelGrove-Sequence"] = str(sequence)
     return [
         [

@@ -45,7 +45,6 @@ class Asked(NamedTuple):
 
     texts: Sequence[str]
     limit: int
-    restricted: bool
     future: Future[Suggested]
 
 
@@ -163,24 +162,24 @@ class Project:
 
     # --- asking --------------------------------------------------------------------------------
 
-    def suggest(self, texts: Sequence[str], limit: int, *, restricted: bool) -> Future[Suggested]:
-        """Return the most probable labels of every text, with ``restricted`` of the vocabulary."""
+    def suggest(self, texts: Sequence[str], limit: int) -> Future[Suggested]:
+        """Return the most probable labels of every text, of the vocabulary if there is one."""
         if self.failure is not None:
             raise Problem(503, self.failure)
         future: Future[Suggested] = Future()
-        self._asking.put(Asked(texts, limit, restricted, future))
+        self._asking.put(Asked(texts, limit, future))
         return future
 
     def _answer(self, batch: list[Asked]) -> None:
-        """Answer requests of the same kind with one call of the model."""
+        """Answer requests of the same limit with one call of the model."""
         learner = self.learner
-        kinds: dict[tuple[int, bool], list[Asked]] = {}
+        by_limit: dict[int, list[Asked]] = {}
         for one in batch:
-            kinds.setdefault((one.limit, one.restricted), []).append(one)
-        for (limit, restricted), asked in kinds.items():
+            by_limit.setdefault(one.limit, []).append(one)
+        for limit, asked in by_limit.items():
             texts = [text for one in asked for text in one.texts]
             try:
-                sequence, found = learner.suggest(texts, limit, restricted=restricted)
+                sequence, found = learner.suggest(texts, limit, restricted=True)
             except Exception as failure:  # noqa: BLE001  waiting callers must get any failure
                 for one in asked:
                     one.future.set_exception(failure)
