@@ -327,7 +327,7 @@ async def learn(call: Call) -> None:
     ]
     call.headers["LabelGrove-Skipped"] = str(len(call.body) - len(wanted))
     if additions:
-        await call.durable(project, project.log.append(additions, call.key, call.raw))
+        await call.durable(project.log.append(additions, call.key, call.raw))
 
 
 @routes.add("POST", "/v1/detect-language", "read", body=LanguageQuestion)

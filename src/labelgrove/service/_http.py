@@ -276,12 +276,13 @@ class Call:
         """Await a future of another thread."""
         return await self.context.awaited.result(future)
 
-    async def durable(self, project: Project, future: Future[Receipt]) -> Receipt:
+    async def durable(self, future: Future[Receipt]) -> Receipt:
         """Await a future of the log; with ``wait=applied``, also wait for the model to apply it."""
         receipt = await self.result(future)
         if not receipt.repeated:
-            self.context.metrics.learnt.labels(project.name).inc(receipt.examples)
+            self.context.metrics.learnt.labels(self.name).inc(receipt.examples)
         if self.query.wait == "applied":
+            project = await self.project()
             async with asyncio.timeout(WAIT_SECONDS):
                 await self.result(project.applied(receipt.sequence))
         self.headers["LabelGrove-Sequence"] = str(receipt.sequence)

@@ -135,7 +135,7 @@ async def add_examples(call: Call) -> Receipt:
     additions = [
         Addition("learn", Learnt(one.text, one.labels), one.id) for one in call.body.examples
     ]
-    return await call.durable(project, project.log.append(additions, call.key, call.raw))
+    return await call.durable(project.log.append(additions, call.key, call.raw))
 
 
 @routes.add("GET", f"{PROJECT}/examples/{{example}}", "learn")
@@ -153,7 +153,7 @@ async def forget_example(call: Call) -> Receipt:
     """Forget an example, as if it had never been sent."""
     project = await call.project()
     name = call.request.path_params["example"]
-    return await call.durable(project, project.log.forget(name, call.key))
+    return await call.durable(project.log.forget(name, call.key))
 
 
 @routes.add("POST", f"{PROJECT}/feedback", "learn", body=Feedback, query=Waiting)
@@ -161,7 +161,7 @@ async def give_feedback(call: Call) -> Receipt:
     """Learn the right labels of a remembered suggestion."""
     project, right = await call.project(), call.body
     answered = project.log.answer(right.id, right.labels, call.key, call.raw)
-    return await call.durable(project, answered)
+    return await call.durable(answered)
 
 
 # --- labels --------------------------------------------------------------------------------------
@@ -221,7 +221,7 @@ def _labels(project: Project, query: LabelQuery) -> Labels:
 async def _change(call: Call, kind: str, *, head: int | None = None) -> Receipt:
     project = await call.project()
     added, digest = [Addition(kind, call.body)], kind.encode() + b" " + call.raw
-    return await call.durable(project, project.log.append(added, call.key, digest, head=head))
+    return await call.durable(project.log.append(added, call.key, digest, head=head))
 
 
 async def _known_labels(call: Call, asked: Iterable[str]) -> dict[str, int] | None:
