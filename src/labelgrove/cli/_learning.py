@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -238,11 +238,8 @@ def learn_in_pieces(
         if memory is None
         else {"memory": byte_count("--memory", memory, distributed.LEAST_MEMORY)}
     )
-    with ExitStack() as opened:
-        client = None
-        if dask is not None:
-            client = opened.enter_context(distributed.client(dask))
-        opened.enter_context(shown(line))
+    workers = nullcontext() if dask is None else distributed.client(dask)
+    with workers as client, shown(line):
         learnt = distributed.fit(
             model, data, output, executor=client, progress=line.set_share, **limit
         )

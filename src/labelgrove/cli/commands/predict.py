@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from typing import Annotated, Any
 
 import typer
@@ -117,13 +116,11 @@ def predict(
         with Output(output) as out:
             out.write(lines(text))
         return
-    with ExitStack() as resources:
-        source = resources.enter_context(unlabelled(model, data, reading, limit))
-        out = resources.enter_context(Output(output))
+    with unlabelled(model, data, reading, limit) as source, Output(output) as out:
         line = source.progress("predicting")
-        resources.enter_context(shown(line, beside_output=output == "-"))
-        for chunk in line.over(source.chunks()):
-            out.write(lines(inputs_of(model, chunk, data), line.done))
+        with shown(line, beside_output=output == "-"):
+            for chunk in line.over(source.chunks()):
+                out.write(lines(inputs_of(model, chunk, data), line.done))
 
 
 def read_allowed_labels(path: str, model: Model) -> list[Any]:
