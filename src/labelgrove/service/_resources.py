@@ -367,9 +367,7 @@ def _explained(one: Any) -> Explained:
         for said in step.contributions:
             weights[str(said.feature)] = weights.get(str(said.feature), 0.0) + said.contribution
     ordered = sorted(weights.items(), key=lambda item: -abs(item[1]))
-    return Explained(
-        str(one.label), one.probability or 0.0, [Reason(*item) for item in ordered[:30]]
-    )
+    return Explained(str(one.label), one.probability, [Reason(*item) for item in ordered[:30]])
 
 
 # --- the log, snapshots, rebuilding --------------------------------------------------------------
