@@ -211,8 +211,8 @@ class Project:
         """Collect statistics, consistent at one sequence number."""
         return self._do(lambda: self._stats_now(fingerprint=fingerprint), in_replays=True)
 
-    def snapshot(self) -> Future[Snapshot | None]:
-        """Write a snapshot of the current model; None if it has not learnt anything."""
+    def snapshot(self) -> Future[None]:
+        """Write a snapshot of the current model, unless there is one or nothing has been learnt."""
         self.log.check_there()
         return self._do(self._take_snapshot)
 
@@ -438,21 +438,18 @@ class Project:
             if built > head or "forget" in self._history.changes(built, head + 1):
                 path.unlink(missing_ok=True)
 
-    def _take_snapshot(self) -> Snapshot | None:
+    def _take_snapshot(self) -> None:
         if self.failure is not None:  # the model may hold an example that is forgotten by now
             raise Problem(503, self.failure)
-        if not self.learner.has_learnt:
-            return None
-        there = next(iter(self.snapshots()), None)
-        if there is not None and there.sequence == self.learner.sequence:
-            return there
         sequence = self.learner.sequence
+        newest = next((one.sequence for one in self.snapshots()), None)
+        if newest == sequence or not self.learner.has_learnt:
+            return
         lasting = self._history.lasting(sequence)
-        taken = write_snapshot(self.folder, self.learner, sequence, lasting)
-        self._fingerprint = taken[:2]
+        fingerprint = write_snapshot(self.folder, self.learner, sequence, lasting)
+        self._fingerprint = (sequence, fingerprint)
         with suppress(Problem):  # at shutdown, the log may already be closed
-            self.log.note_fingerprint(*self._fingerprint).result()  # for replicas to compare
-        return taken
+            self.log.note_fingerprint(sequence, fingerprint).result()  # for replicas to compare
 
     def _keep(self, learner: Learner, upto: int) -> None:
         """Write a snapshot of a model on its way to an event; replicas need not compare it."""

@@ -66,12 +66,10 @@ def spaced(last: int) -> list[int]:
     return sorted(found - {0})
 
 
-def write_snapshot(
-    folder: Path, learner: Learner, known: int, lasting: Collection[int]
-) -> Snapshot:
+def write_snapshot(folder: Path, learner: Learner, known: int, lasting: Collection[int]) -> str:
     """Write a snapshot, and remove all but the newest ones and those at the numbers in `lasting`.
 
-    Raises OSError if the file cannot be written; the older snapshots remain.
+    Returns its fingerprint. Raises OSError if the file cannot be written; older ones remain.
     """
     partial = folder / "writing.lg"
     learner.save(partial)
@@ -82,7 +80,7 @@ def write_snapshot(
     for old in snapshots(folder)[_KEPT:]:
         if old.sequence not in lasting:
             old.path.unlink(missing_ok=True)
-    return Snapshot(learner.sequence, fingerprint, path, known)
+    return fingerprint
 
 
 def loaded(candidates: list[Snapshot], load: Callable[[Snapshot], Learner]) -> Learner | None:
