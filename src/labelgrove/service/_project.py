@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import itertools
 import logging
 import subprocess
@@ -123,8 +122,7 @@ class Project:
         self._rebuilding = threading.Lock()
         self._processes: set[subprocess.Popen[str]] = set()
         self._jobs: list[_Job] = []
-        self._waiting: list[tuple[int, int, Future[int]]] = []
-        self._tickets = itertools.count()
+        self._waiting: list[tuple[int, Future[int]]] = []
         tidy(folder)
         self.progress = Progress()
         self._fingerprint: tuple[int, str] = (0, EMPTY)
@@ -200,7 +198,7 @@ class Project:
             elif self.learner.sequence >= sequence:
                 future.set_result(self.learner.sequence)
             else:
-                heapq.heappush(self._waiting, (sequence, next(self._tickets), future))
+                self._waiting.append((sequence, future))
         return future
 
     def fingerprint(self) -> Future[tuple[int, str]]:
@@ -379,17 +377,17 @@ class Project:
         with self._changed:
             self.failure = reason
             waiting, self._waiting = self._waiting, []
-        for _, _, future in waiting:
+        for _, future in waiting:
             future.set_exception(Problem(503, reason))
 
     def _tell(self) -> None:
         """Complete the futures of events that are now applied."""
         with self._changed:
-            ready = []
-            while self._waiting and self._waiting[0][0] <= self.learner.sequence:
-                ready.append(heapq.heappop(self._waiting)[2])
+            reached = self.learner.sequence
+            ready = [future for sequence, future in self._waiting if sequence <= reached]
+            self._waiting = [one for one in self._waiting if one[0] > reached]
         for future in ready:
-            future.set_result(self.learner.sequence)
+            future.set_result(reached)
 
     def _judge(self, rows: Sequence[Row]) -> None:
         """Suggest labels for examples before they are learnt, and count the hits."""
