@@ -296,6 +296,32 @@ def test_labels_change_their_names_and_ways(tmp_path: Path) -> None:
     project.close()
 
 
+@pytest.mark.parametrize("anew", [Rebuilt(200), Merging(["owl", "quail"], "bird")])
+def test_thresholds_follow_their_labels_when_the_model_begins_anew(
+    tmp_path: Path, anew: Any
+) -> None:
+    project = opened(tmp_path / "a")
+    values = {"cat": 0.9, "dog": 0.8, "eel": 0.7, "fox": 0.6, "goat": 0.5, "owl": 0.4}
+    project.log.append([*additions(300), Addition("thresholds", ThresholdValues(0.2, values))])
+    for kind, body in (
+        ("rename", Renaming({"cat": "tom", "dog": "eel", "eel": "dog", "hare": "leveret"})),
+        ("remove", Removal(["fox", "goat"])),
+        ("learn", Learnt("a fox", ["fox"])),  # a new label
+    ):
+        project.log.append([Addition(kind, body)]).result()
+    fingerprint_at_the_end(project)
+    before = project.learner.cut_offs()
+    assert [before[one] for one in ("tom", "eel", "dog", "fox")] == [0.9, 0.8, 0.7, 0.2]
+    kind = "rebuilt" if isinstance(anew, Rebuilt) else "merge"
+    project.log.append([Addition(kind, anew)]).result()
+    fingerprint_at_the_end(project)
+    after = project.learner.cut_offs()
+    assert after == {label: before.get(label, 0.2) for label in after}
+    project = without_snapshots(project)
+    assert project.learner.cut_offs() == after
+    project.close()
+
+
 def test_an_older_log_may_have_blank_labels(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -260,6 +260,31 @@ def aliases_after(aliases: dict[str, str], change: Any) -> dict[str, str]:
     return aliases
 
 
+def thresholds_after(thresholds: ThresholdValues | None, change: Any) -> ThresholdValues | None:
+    """Let the thresholds that were set follow their labels through a change, as in the model.
+
+    A label that is removed, or merged into another, leaves none for a later label of its name.
+    """
+    if isinstance(change, ThresholdValues):
+        return None if change.values is None else change
+    if thresholds is None or not isinstance(change, Renaming | Merging | Removal):
+        return thresholds
+    names: Mapping[str, str] = {}
+    if isinstance(change, Renaming):
+        names = change.names
+        gone = set(names.values()) - set(names)
+    else:
+        gone = set(change.labels)
+        if isinstance(change, Merging):
+            gone.discard(change.into)
+    values = {
+        names.get(label, label): value
+        for label, value in (thresholds.values or {}).items()
+        if label not in gone
+    }
+    return ThresholdValues(thresholds.default, values)
+
+
 def aliased(labels: Sequence[str], aliases: dict[str, str]) -> list[str]:
     """Resolve the aliases of labels, without duplicates and the blank ones of older logs."""
     return [one for one in dict.fromkeys(aliases.get(one, one) for one in labels) if one.strip()]

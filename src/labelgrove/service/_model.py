@@ -35,6 +35,7 @@ from labelgrove.service._events import (
     aliased,
     aliases_after,
     body_of,
+    thresholds_after,
 )
 from labelgrove.service._settings import Settings, vocabulary_of
 from labelgrove.text import TextFeatures
@@ -287,6 +288,7 @@ class Learner:
     def _note(self, change: Any) -> None:
         """Record the parts of a change that the model itself does not store."""
         self._aliases = aliases_after(self._aliases, change)
+        self.thresholds = thresholds_after(self.thresholds, change)
         if isinstance(change, Renaming):
             self.deprecated = frozenset(change.names.get(one, one) for one in self.deprecated)
         elif isinstance(change, Merging | Removal):
@@ -296,8 +298,6 @@ class Learner:
             self.deprecated = (
                 self.deprecated | marked if change.deprecated else self.deprecated - marked
             )
-        elif isinstance(change, ThresholdValues):
-            self.thresholds = None if change.values is None else change
 
 
 def _best(
