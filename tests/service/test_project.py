@@ -46,7 +46,7 @@ from labelgrove.service._log import Addition, now
 from labelgrove.service._model import _Now, batch_model
 from labelgrove.service._problems import Problem, ShuttingDown
 from labelgrove.service._project import Project
-from labelgrove.service._rebuild import Comparison, compare_beside
+from labelgrove.service._rebuild import Comparison, compare, compare_beside
 from labelgrove.service._settings import Entry, Settings
 from labelgrove.service._snapshots import Snapshot, file_fingerprint, spaced, tidy
 from labelgrove.service._stats import Progress
@@ -843,6 +843,29 @@ def test_several_trees_are_rebuilt_too() -> None:
     several = msgspec.structs.replace(SMALL, estimator={**SMALL.estimator, "n_trees": 2})
     taught = [Example(i, text, labels) for i, (text, labels) in enumerate(examples(40))]
     assert batch_model(several, taught).classifier_.n_trees == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "names"),
+    [
+        (Addition("rename", Renaming({"cat": "tom", "dog": "rex"})), {"cat": "tom", "dog": "rex"}),
+        (Addition("merge", Merging(["cat", "dog"], "dog")), {"cat": "dog"}),
+    ],
+)
+def test_both_trees_are_judged_by_the_names_of_now(
+    tmp_path: Path, change: Addition, names: dict[str, str]
+) -> None:
+    sent = examples(300)
+    renamed = [(text, [*{names.get(one, one): 0 for one in labels}]) for text, labels in sent]
+    compared = []
+    for folder, taught, more in (("a", sent, [change]), ("b", renamed, [])):
+        project = opened(tmp_path / folder)
+        learnt = [Addition("learn", Learnt(text, labels)) for text, labels in taught]
+        project.log.append([*learnt, *more]).result()
+        fingerprint_at_the_end(project)
+        compared.append(compare(project.folder, project.log.head))
+        project.close()
+    assert compared[0] == compared[1]
 
 
 def test_the_newest_file_of_a_rebuild_is_used(tmp_path: Path) -> None:

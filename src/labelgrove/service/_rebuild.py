@@ -20,10 +20,11 @@ from typing import Any
 
 import msgspec
 
+from labelgrove import TextClassifier
 from labelgrove.service._database import Reading, is_disk_full
-from labelgrove.service._events import NAME_CHANGES, Example, named_now
+from labelgrove.service._events import NAME_CHANGES, NEW_BEGINNINGS, Example, Row, named_now
 from labelgrove.service._history import History
-from labelgrove.service._model import batch_model, teach
+from labelgrove.service._model import batch_model, learnt_anew, teach
 from labelgrove.service._problems import Problem
 from labelgrove.service._settings import Settings
 
@@ -59,8 +60,23 @@ def compare(folder: Path, head: int) -> Comparison:
         upto = old[-1].sequence
         model = batch_model(settings, old)
         model.save(folder / f"built-{upto}-{head}.lg")
-        grown = history.model_at(upto)
-        return Comparison(upto, judged, hit_rate(grown.model, new), hit_rate(model, new))
+        grown = _grown(history, settings, old, [row for row in changes if row.sequence > upto])
+        return Comparison(upto, judged, hit_rate(grown, new), hit_rate(model, new))
+
+
+def _grown(
+    history: History, settings: Settings, examples: Sequence[Example], changes: Sequence[Row]
+) -> TextClassifier:
+    """Return the model that has grown online from examples, given the changes of names after them.
+
+    It must know labels by their current names, as the examples at the end of the stream have them.
+    """
+    if any(row.kind in NEW_BEGINNINGS for row in changes):
+        return learnt_anew(settings, examples)
+    learner = history.model_at(examples[-1].sequence)
+    learner.apply(changes)
+    model: TextClassifier = learner.model
+    return model
 
 
 def hit_rate(model: Any, examples: Sequence[Example]) -> float:
