@@ -269,20 +269,16 @@ def thresholds_after(thresholds: ThresholdValues | None, change: Any) -> Thresho
         return None if change.values is None else change
     if thresholds is None or not isinstance(change, Renaming | Merging | Removal):
         return thresholds
-    names: Mapping[str, str] = {}
+    values = dict(thresholds.values or {})
+    renamed: dict[str, float] = {}
     if isinstance(change, Renaming):
-        names = change.names
-        gone = set(names.values()) - set(names)
+        renamed = {new: values.pop(old) for old, new in change.names.items() if old in values}
+        gone = set(change.names.values())
     else:
-        gone = set(change.labels)
-        if isinstance(change, Merging):
-            gone.discard(change.into)
-    values = {
-        names.get(label, label): value
-        for label, value in (thresholds.values or {}).items()
-        if label not in gone
-    }
-    return ThresholdValues(thresholds.default, values)
+        gone = set(change.labels) - {change.into if isinstance(change, Merging) else None}
+    for label in gone:
+        values.pop(label, None)
+    return ThresholdValues(thresholds.default, values | renamed)
 
 
 def aliased(labels: Sequence[str], aliases: dict[str, str]) -> list[str]:
