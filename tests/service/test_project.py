@@ -296,6 +296,18 @@ def test_labels_change_their_names_and_ways(tmp_path: Path) -> None:
     project.close()
 
 
+def test_a_suggestion_is_right_if_the_label_sent_was_merged_into_it(tmp_path: Path) -> None:
+    project = opened(tmp_path / "a")
+    sent = [Addition("learn", Learnt(f"a {one}", [one])) for one in ("cat", "dog") * 9]
+    project.log.append([*sent, Addition("merge", Merging(["cat"], "pet"))]).result()
+    head, _ = fingerprint_at_the_end(project)
+    project.log.append([Addition("learn", Learnt("a cat", ["cat"]))]).result()
+    fingerprint_at_the_end(project)
+    stretch = project.progress.stretches()[-1]
+    assert (stretch.sequence, stretch.predictions, stretch.right) == (head + 1, 1, 1)
+    project.close()
+
+
 @pytest.mark.parametrize("anew", [Rebuilt(200), Merging(["owl", "quail"], "bird")])
 def test_thresholds_follow_their_labels_when_the_model_begins_anew(
     tmp_path: Path, anew: Any

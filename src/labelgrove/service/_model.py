@@ -238,6 +238,10 @@ class Learner:
                 for row in run:
                     self._change(row)
 
+    def as_learnt(self, labels: Sequence[str]) -> list[str]:
+        """Return the labels that an example sent with these would get: of merged ones, the new."""
+        return aliased(labels, self._aliases)
+
     def begin_anew(self, row: Row, model: Any) -> None:
         """Apply an event of the kinds in `NEW_BEGINNINGS`, given the model learnt again."""
         self._note(body_of(row))
@@ -250,7 +254,7 @@ class Learner:
 
     def _learn(self, rows: Sequence[Row]) -> None:
         bodies = [(row.sequence, body_of(row)) for row in rows]
-        examples = [Example(at, one.text, aliased(one.labels, self._aliases)) for at, one in bodies]
+        examples = [Example(at, one.text, self.as_learnt(one.labels)) for at, one in bodies]
         for example in examples:
             self._meet_strangers(example.labels)
         self.refused += teach(self._now.shared, examples)

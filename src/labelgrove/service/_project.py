@@ -397,7 +397,7 @@ class Project:
             return
         _, found = self.learner.suggest([one.text for one in examples], 1)
         hits = [
-            bool(best) and best[0][0] in one.labels
+            bool(best) and best[0][0] in self.learner.as_learnt(one.labels)
             for one, best in zip(examples, found, strict=True)
         ]
         self.progress.note(rows[0].sequence, hits)
