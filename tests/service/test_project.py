@@ -43,7 +43,7 @@ from labelgrove.service._events import (
 )
 from labelgrove.service._history import History
 from labelgrove.service._log import Addition, now
-from labelgrove.service._model import _Now, batch_model
+from labelgrove.service._model import Learner, _Now, batch_model
 from labelgrove.service._problems import Problem, ShuttingDown
 from labelgrove.service._project import Project
 from labelgrove.service._rebuild import Comparison, compare, compare_beside
@@ -293,6 +293,22 @@ def test_labels_change_their_names_and_ways(tmp_path: Path) -> None:
     assert project.learner.cut_offs()["cow"] == 0.2
     change("thresholds", ThresholdValues())
     assert project.learner.cut_offs() == {}
+    project.close()
+
+
+def test_a_change_of_a_few_labels_does_not_list_all_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = opened(tmp_path / "a")
+    project.log.append(additions(60)).result()
+    fingerprint_at_the_end(project)
+    with monkeypatch.context() as patched:
+        patched.delattr(Learner, "labels")
+        project.log.append(CHANGES[:2]).result()
+        fingerprint_at_the_end(project)
+    assert project.failure is None
+    labels = project.learner.labels()
+    assert {"tom", "rex"} <= labels.keys() and not {"cat", "dog", "eel"} & labels.keys()
     project.close()
 
 

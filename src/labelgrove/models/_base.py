@@ -827,6 +827,16 @@ def learns_only_classes(estimator: LabelClassifier | None) -> bool:
     return estimator is not None and estimator._kinds == ("multiclass",)
 
 
+def known_labels(model: Any, labels: Iterable[Any]) -> set[Any]:
+    """Return those of some labels that a model can predict.
+
+    Unlike ``classes_``, this need not sort all labels again after some were renamed or removed.
+    """
+    asked = [*labels]
+    ids = known(model._learned).labels.ids_of(asked)
+    return {label for label, i in zip(asked, ids.tolist(), strict=True) if i >= 0}
+
+
 def check_parameters(model: Any) -> None:
     """Refuse any model's parameter outside its domain, before data are read."""
     model._started()
