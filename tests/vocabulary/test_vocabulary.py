@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from fuzz.extremes import examples
@@ -29,18 +29,22 @@ HERRING = Concept(
 
 def test_names_in_the_languages_wanted() -> None:
     vocabulary = Vocabulary(
-        [HERRING, Concept("p17", {"sv": "fiskar"}), Concept("p2")], ["en", "fi"]
+        [HERRING, Concept("p17", {"sv": "fiskar"}), Concept("p2")], ["en", "fi", "en"]
     )
+    assert vocabulary.languages == ("en", "fi")
     assert [vocabulary.name(label) for label in ("p1265", "p17", "p2", "p3")] == [
         "Baltic herring",
         "fiskar",  # in no language that was wanted, but better than nothing
         None,
         None,
     ]
+    assert vocabulary.name("p1265", "fi") == "silakka"
     assert vocabulary.names("p1265") == ("Baltic herring", "silakka", "strömming", "herring")
+    assert Vocabulary([HERRING], ["sv", "en"]).names("p1265")[1:] == ("strömming", "herring")
     assert vocabulary.names("p17") == ()
     assert vocabulary.called("p1265") == "Baltic herring (p1265)"
     assert vocabulary.called("p2") == "p2"
+    assert Vocabulary([Concept("p2", {"": "p2"})]).called("p2") == "p2"
     assert ("p17" in vocabulary, "p3" in vocabulary, len(vocabulary)) == (True, False, 3)
     assert list(vocabulary) == ["p1265", "p17", "p2"]
 
@@ -121,7 +125,21 @@ def test_what_a_file_keeps_comes_back(found: list[Concept]) -> None:
     assert again.to_array().tobytes() == vocabulary.to_array().tobytes()
 
 
+def test_half_a_character_is_kept_as_a_question_mark() -> None:
+    vocabulary = Vocabulary([Concept("1", {"en": "cat\ud800"})])
+    assert Vocabulary.from_array(vocabulary.to_array()).name("1") == "cat?"
+
+
+def test_an_array_of_anything_but_bytes_is_refused() -> None:
+    kept = Vocabulary([HERRING]).to_array()
+    for array in (kept.view(np.int8), kept[np.newaxis]):
+        with pytest.raises(ModelFileError, match="its vocabulary is damaged"):
+            Vocabulary.from_array(array)
+
+
 @settings(max_examples=examples(200))
+@example(b'{"id": "1", "broader": 5}')
+@example(b"[" * 100_000)
 @given(st.binary(max_size=60) | st.text('[]{}":,idlabe0\n', max_size=40).map(str.encode))
 def test_a_damaged_array_is_refused(content: bytes) -> None:
     for head in (b"", b'["en"]\n'):
@@ -180,6 +198,7 @@ def written(folder: Path, name: str, content: str | bytes) -> Path:
 def test_files(tmp_path: Path, name: str) -> None:
     for path in (
         written(tmp_path, name, FILES[name]),
+        written(tmp_path, name.upper(), FILES[name]),
         written(tmp_path, name + ".gz", gzip.compress(FILES[name].encode())),
     ):
         vocabulary = read_vocabulary(path, "en")
@@ -189,6 +208,7 @@ def test_files(tmp_path: Path, name: str) -> None:
         assert vocabulary["http://a/2"].broader == ("1",)
     if name == "a.csv":
         assert vocabulary["1"] == Concept("1", {"en": "cats"}, notation="59")
+        assert (vocabulary["http://a/2"].notation, vocabulary.languages) == (None, ("en",))
     if name == "a.jsonl":
         assert read_vocabulary(path)["1"].alternative == {"": ("felines",)}
 
@@ -204,6 +224,18 @@ def test_columns_of_csv_are_separated_as_in_data(tmp_path: Path, delimiter: str)
 def test_of_several_columns_of_names_the_first_kind_counts(tmp_path: Path) -> None:
     path = written(tmp_path, "a.csv", "title,id,label,name_fi\ntitled,1,named,nimi\n")
     assert read_vocabulary(path)["1"].preferred == {"": "named", "fi": "nimi"}
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.tsv", "1\t \n"),
+        ("a.csv", "id,label,label_fi,notation\n1, ,,\n"),
+        ("a.jsonl", '{"id": 1, "label": {"fi": [], "en": ""}, "altLabel": {"fi": [""]}}\n'),
+    ],
+)
+def test_empty_names_are_none(tmp_path: Path, name: str, content: str) -> None:
+    assert read_vocabulary(written(tmp_path, name, content))["1"] == Concept("1")
 
 
 def test_lines_without_an_id_are_counted_from_zero(tmp_path: Path) -> None:
@@ -254,6 +286,9 @@ def test_skos(tmp_path: Path) -> None:
     )
     assert read_vocabulary(tmp_path / "a.ttl", "fi").name(base + "b") == "kala"
     assert read_vocabulary(written(tmp_path, "a.rdf", RDF_XML), "en") == vocabulary
+    for value in ("1", '"True"'):
+        content = SKOS.replace("deprecated true", f"deprecated {value}")
+        assert read_vocabulary(written(tmp_path, "b.ttl", content), "en") == vocabulary
 
 
 def test_skos_names_of_other_things_are_no_concepts(tmp_path: Path) -> None:
@@ -321,6 +356,7 @@ def test_relative_iris_of_skos_need_a_base(tmp_path: Path, line: str) -> None:
         ("a.csv", "name,label\n", ":1: in the line that names the columns there is no 'id' or"),
         ("a.csv", "id;label\n1;a;b\n", ":2: expected 2 fields"),
         ("a.csv", "", ":1: in the line that names the columns there is no 'id' or"),
+        ("a.csv", "id,label\n1,a\n1,b\n", ":3: '1' already occurs in line 2"),
         ("a.csv", 'id\tlabel\n1\t"a" b\n', ":2: not TSV (a tab expected after"),
         ("a.csv", "id,label\n1,a,b\n", ":2: expected 2 fields"),
         ("a.csv", "id,label\n1\n", ":2: expected 2 fields"),
@@ -334,6 +370,12 @@ def test_relative_iris_of_skos_need_a_base(tmp_path: Path, line: str) -> None:
         ),
         ("a.tsv", "uri\tnotation\tlabel_fi\n", ":1: found column names; expected id, a tab, and"),
         ("a.jsonl", "[]\n", ":1: found an array; expected one object per line"),
+        ("a.jsonl", '{"id": true}\n', ":1: the id is true or false; expected a string or an "),
+        (
+            "a.jsonl",
+            '{"id": ""}\n',
+            ":1: the id is an empty string; expected a string or an integer",
+        ),
         ("a.jsonl", '{"id": 1.5}\n', ":1: the id is a number; expected a string or an integer"),
         ("a.jsonl", '{"id": "a", "label": 3}\n', "'label' is or holds a number"),
         ("a.jsonl", '{"id": "a", "label": {"fi": [3]}}\n', "'label' is or holds a number"),
@@ -397,10 +439,13 @@ def test_another_ending(tmp_path: Path) -> None:
 def test_names_without_a_language_are_in_the_one_wanted(tmp_path: Path) -> None:
     plain = read_vocabulary(written(tmp_path, "a.tsv", "1\tkissat\n2\tkoirat\n"), "fi")
     assert [plain.names(label) for label in (1, 2)] == [("kissat",), ("koirat",)]
-    columns = "id,label,label_fi,label_sv\n1,cats,kissat,\n2,dogs,,\n3,,,hästar\n"
+    columns = "id,label,label_fi,label_sv\n1,cats,kissat,\n2,dogs,,hundar\n3,,,hästar\n"
     mixed = read_vocabulary(written(tmp_path, "a.csv", columns), "fi")
     assert [mixed.names(label) for label in (1, 2, 3)] == [("kissat",), ("dogs",), ()]
     assert mixed.name(3) == "hästar"
+    assert mixed["2"].preferred == {"": "dogs"}
+    other = '{"id": 1, "label": {"en": "cats"}, "alternative": {"fi": "kissat"}}'
+    assert read_vocabulary(written(tmp_path, "a.jsonl", other), "fi").names(1) == ("kissat",)
 
 
 def test_a_language_of_no_name_is_refused(tmp_path: Path) -> None:

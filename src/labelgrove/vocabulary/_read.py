@@ -160,10 +160,9 @@ def _json_concept(line: str, number: int) -> Concept:
     row = json_object(line, '{"id": "...", "label": "..."}')
     identifier = next((row[key] for key in _IDS if row.get(key) is not None), number - 1)
     if isinstance(identifier, bool) or not isinstance(identifier, str | int) or identifier == "":
-        raise RowError(f"the id is {kind_of(identifier)}; expected a string or an integer")
-    preferred = {
-        language: names[0] for language, names in _by_language(row, _LABELS).items() if names
-    }
+        found = "an empty string" if identifier == "" else kind_of(identifier)
+        raise RowError(f"the id is {found}; expected a string or an integer")
+    preferred = {language: names[0] for language, names in _by_language(row, _LABELS).items()}
     if not preferred and all(row.get(key) is None for key in _IDS):
         raise RowError("there is neither an id nor a name; expected keys such as 'id' and 'label'")
     notation = row.get("notation")
