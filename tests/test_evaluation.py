@@ -37,6 +37,7 @@ from labelgrove.evaluation import (
     progressive_validation,
     race,
 )
+from labelgrove.evaluation._race import _standings
 
 
 class Popular:
@@ -523,8 +524,43 @@ def test_in_a_race_those_clearly_behind_drop_out() -> None:
     assert rounds[0].standings[2].error == pytest.approx(0.5 / 1000**0.5, rel=0.05)
     assert {one.name for one in rounds[-1].standings} == {"all", "all but few"}
     assert race(models, X, y, n_examples=5000) == rounds
+    equal = race({"all": Knows(), "as good": Knows()}, X, y)
+    assert [one.examples for one in equal] == [1000, 2000, 4000]
     alone = race({"half": Knows(0.5)}, X, y)
     assert (len(alone), alone[0].standings[0].behind) == (1, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("missed", "before", "goes_on"),
+    [(5, 0.0, True), (6, 1.0, False), (6, 1.1, True), (6, np.inf, True)],
+)
+def test_who_drops_out_is_three_standard_errors_behind_and_does_not_catch_up(
+    missed: int, before: float, goes_on: bool
+) -> None:
+    right = np.ones(11)
+    gains = {"a": np.where(np.arange(11) < missed, 0.0, right), "best": right}
+    first, second = _standings(gains, {"a": before, "best": 0.0})
+    assert (first.name, first.goes_on) == ("best", True)
+    assert (second.name, second.goes_on) == ("a", goes_on)
+
+
+def test_a_race_is_scored_by_the_first_five_places() -> None:
+    class Late(Knows):
+        def fit(self, X: Any, y: Any) -> Knows:
+            assert (np.diff(X[:, 0]) > 0).all()  # examples are learnt in their order
+            return super().fit(X, y)
+
+        def predict_topk(self, X: Any, k: int = 5) -> Any:
+            ranking, scores = super().predict_topk(X, k)
+            return ranking[:, [*range(1, 5), 0]], scores
+
+    rows = np.arange(20)
+    [[only]] = [
+        one.standings for one in race({"late": Late()}, np.column_stack([rows, rows]), rows)
+    ]
+    assert only.ndcg == pytest.approx(1 / math.log2(6))
+    blank = race({"plt": PLTClassifier()}, np.eye(6), [["a"], []] * 3)
+    assert blank[0].standings[0].ndcg == 0.5  # without labels, nothing can be right
 
 
 def test_what_cannot_race_is_refused() -> None:
@@ -543,9 +579,9 @@ def test_what_cannot_race_is_refused() -> None:
 
 
 def test_any_sparse_matrix_may_race() -> None:
-    X, y = coo_matrix(np.eye(6)), list("ababab")
+    X, y = coo_matrix(np.eye(3)), list("aba")
     models = {"plt": PLTClassifier()}
-    assert race(models, X, y)[-1].examples == 6
+    assert race(models, X, y)[-1].examples == 3
 
 
 def test_a_model_of_classes_predicts_classes_whatever_the_form_of_the_labels() -> None:

@@ -327,10 +327,11 @@ def test_auto_reads_symbols_and_pairs_of_words_where_they_alone_tell(tmp_path: P
         {"text": f"{one} {rng.choice([other for other in words if other != one])}", "labels": [one]}
         for one in words * 100
     ]
-    for lines, expected in ((ends, ["text.symbols=true"]), (pairs, ["text.preset=words+pairs"])):
+    for lines, expected in ((ends, "text.symbols=true"), (pairs, "text.preset=words+pairs")):
         data = write_jsonl(tmp_path / "texts.jsonl", lines)
-        found = as_json("train", "--algorithm", "auto", data, "-o", tmp_path / "a.lg")
-        assert found["settings"] == expected
+        command = ("train", "--algorithm", "auto", "--set", "threshold=0.4", data)
+        found = as_json(*command, "-o", tmp_path / "a.lg")
+        assert found["settings"] == ["threshold=0.4", expected]
 
 
 def test_auto_says_why_it_leaves_a_reading_that_leads_by_little(
@@ -339,13 +340,14 @@ def test_auto_says_why_it_leaves_a_reading_that_leads_by_little(
     def narrow(models: Mapping[str, Any], *_: Any, **__: Any) -> list[Round]:
         """Let the last model win by less than the error."""
         first, *others = reversed(models)
-        behind = [Standing(name, 0.5, 0.01, 0.01, True) for name in others]
+        behind = [Standing(name, 0.5, 0.01, 0.01, name != others[0]) for name in others]
         return [Round(90, (Standing(first, 0.51, 0.0, 0.0, True), *behind))]
 
     monkeypatch.setattr("labelgrove.cli._choice.race", narrow)
     told = run("train", "--algorithm", "auto", texts, "-o", tmp_path / "a.lg").stderr.splitlines()
     assert "text.subwords=1,4 is not clearly better than" in told[-2]
     assert "text." in told[-3] and "text." not in told[-1]
+    assert " 51.0, " in told[-3] and told[-3].count("(1.0 ± 1.0 behind, out)") == 1
 
 
 def test_auto_needs_enough_examples_to_hold_some_out(tmp_path: Path) -> None:

@@ -93,8 +93,9 @@ def test_last_line_needs_no_line_break(read) -> None:
     "number", ["0.1", "+.5", "5.", "1e-3", "1.5E+2", "-0", "00012.50", "1e-60"]
 )
 def test_spellings_of_numbers(read, number: str) -> None:
-    with np.errstate(under="ignore"):
-        assert read(f"1 2:{number}\n", "xmlc").X.data.tolist() == [np.float32(float(number))]
+    expected = np.float32(float(number))
+    with np.errstate(all="raise"):
+        assert read(f"1 2:{number}\n", "xmlc").X.data.tolist() == [expected]
 
 
 MALFORMED = [

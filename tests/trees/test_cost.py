@@ -116,6 +116,14 @@ def test_labels_without_searches_do_not_make_one_block() -> None:
     assert max(tree.statistics().arities) < 500
 
 
+def test_a_tenth_of_the_searches_is_added_unless_told_otherwise() -> None:
+    vectors, counts = looks(1, 100), np.arange(100)
+    tree = cost_tree(vectors, counts)
+    assert tree == cost_tree(vectors, counts, smoothing=0.1)
+    for other in (0.05, 0.2):
+        assert tree != cost_tree(vectors, counts, smoothing=other)
+
+
 def test_any_number_of_threads_builds_the_same_tree() -> None:
     vectors, counts = looks(3, 6000, 30), np.arange(6000)
     assert cost_tree(vectors, counts) == cost_tree(vectors, counts, n_jobs=3)

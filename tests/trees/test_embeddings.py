@@ -107,9 +107,16 @@ def test_labels_come_as_fit_takes_them() -> None:
     for Y in (sets, [tuple(row) for row in sets], matrix, matrix.toarray()):
         np.testing.assert_allclose(label_embeddings(X, Y), label_embeddings(X, matrix))
     np.testing.assert_allclose(label_embeddings(X, ["oak", "elm", "oak"])[1], [1.0, 0.0])
-    assert label_embeddings(None, sets, kind="cooccurrence").shape == (2, 2)
+    together = label_embeddings(None, sets, kind="cooccurrence")
+    assert together.shape == (2, 2) and together.indices.tolist() == [0, 1, 0, 1]
     with pytest.raises(DataError, match="pass an indicator as an array"):
         label_embeddings(X, [[1, 1], [0, 1], [0, 0]])
+
+
+def test_no_square_overflows_or_vanishes() -> None:
+    for size in (1e-30, 1e30):
+        X = np.array([[3.0, 4.0], [4.0, 3.0]]) * size
+        np.testing.assert_allclose(label_embeddings(X, ["a", "b"]), X / (5 * size), rtol=1e-6)
 
 
 def test_labels_come_in_any_form() -> None:

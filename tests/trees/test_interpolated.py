@@ -157,6 +157,14 @@ def test_lambda_prime_is_another_scale() -> None:
         assert build(lambda_prime=prime) == build(interpolation=lambda_)
 
 
+def test_a_tenth_is_added_to_all_frequencies_unless_told_otherwise() -> None:
+    vectors, often = looks(1, 60), np.arange(60)
+    tree = interpolated_tree(vectors, often, max_leaf_size=1)
+    assert tree == interpolated_tree(vectors, often, max_leaf_size=1, smoothing=0.1)
+    for other in (0.05, 0.2):
+        assert tree != interpolated_tree(vectors, often, max_leaf_size=1, smoothing=other)
+
+
 def test_labels_that_never_occur_stand_no_deeper_than_need_be() -> None:
     often = np.zeros(1000)
     often[0] = 1.0

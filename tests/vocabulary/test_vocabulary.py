@@ -445,7 +445,7 @@ def test_names_without_a_language_are_in_the_one_wanted(tmp_path: Path) -> None:
     assert mixed.name(3) == "hästar"
     assert mixed["2"].preferred == {"": "dogs"}
     other = '{"id": 1, "label": {"en": "cats"}, "alternative": {"fi": "kissat"}}'
-    assert read_vocabulary(written(tmp_path, "a.jsonl", other), "fi").names(1) == ("kissat",)
+    assert read_vocabulary(written(tmp_path, "a.jsonl", other), "fi").name(1) == "kissat"
 
 
 def test_a_language_of_no_name_is_refused(tmp_path: Path) -> None:

@@ -37,8 +37,6 @@ def parse_lines(lines: Lines, dialect: Dialect, bounds: Bounds, path: str) -> It
 
     At the first malformed row, raises FileFormatError after a piece of all rows before it.
     """
-    if not lines:
-        return
     problem = None
     try:
         piece = parse_fast(lines, dialect, bounds)
