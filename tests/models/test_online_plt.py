@@ -288,3 +288,5 @@ def test_columns_of_the_matrix_learnt_may_be_listed() -> None:
         clf.partial_fit(X, [["a"], [], []])
     with pytest.raises(DataError, match="indicator targets, but the model has learnt multilabel"):
         OnlinePLTClassifier().fit(X, listed).partial_fit(X, Y)
+    with pytest.raises(DataError, match="multilabel targets, but the model has learnt multiclass"):
+        OnlinePLTClassifier().fit(X, [2, 1, 0]).partial_fit(X, listed)

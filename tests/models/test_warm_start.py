@@ -122,6 +122,15 @@ def test_labels_that_were_removed_stay_away() -> None:
         assert "l0" in online.partial_fit(X[:1], [["l0"]]).classes_
 
 
+def test_learning_on_leaves_the_batch_model_as_it_was() -> None:
+    batch = PLTClassifier().fit([{"meow": 1}, {"bark": 1}] * 4, ["cat", "dog"] * 4)
+    before = state(batch)
+    online = OnlinePLTClassifier.from_batch(batch)
+    online.partial_fit([{"meow": 1}], ["cat"]).rename_labels({"cat": "lion"})
+    online.partial_fit([{"moo": 1}], ["cow"])
+    assert state(batch) == before
+
+
 def test_what_cannot_be_learnt_on() -> None:
     X, y = checkerboard(2)
     with pytest.raises(ParameterError, match="online_ready"):

@@ -299,7 +299,7 @@ class Learned(Generic[OptionsT_co, EngineT_co]):
             raise ParameterError(
                 f"threshold={brief(threshold)}: expected a number, or one for each class"
             ) from error
-        if np.isnan(values).any() or threshold is None:
+        if np.isnan(values).any():  # None is NaN, too
             raise ParameterError("threshold: found NaN or None; expected numbers")
         least = np.maximum(least_scores(values), ABOVE_ZERO)
         if values.ndim == 0:
