@@ -241,6 +241,15 @@ def check_before_learning_there_is_nothing(make: Make) -> None:
     assert not learnt(clf)
 
 
+@needs("online")
+def check_feature_names_of_a_refused_call_are_forgotten(make: Make) -> None:
+    clf = make().partial_fit([{"meow": 1.0}, {"bark": 1.0}], ["cat", "dog"])
+    before = state(clf)
+    with pytest.raises(DataError, match="X has 1 rows, y has 2"):
+        clf.partial_fit([{"meow": 1.0, "moo": 1.0}], ["cow", "cow"])
+    assert state(clf) == before
+
+
 @needs("online", "sets")
 def check_after_failures_it_learns_as_if_nothing_had_happened(make: Make) -> None:
     X, Y = noise()

@@ -23,6 +23,7 @@ from labelgrove import (
 )
 from labelgrove.models._names import with_names
 from labelgrove.models._online import predict_and_learn
+from labelgrove.models.engine._examples import take
 from labelgrove.trees import LabelTree
 from labelgrove.vocabulary import Concept, Vocabulary
 from waiting import until
@@ -239,11 +240,12 @@ def test_labels_announced_before_any_example_do_not_keep_all_names_from_being_le
         (OnlinePLTClassifier(), ["a", "b", 3], [["f"], ["n"], ["o"]], None),
         (OnlinePLTClassifier(), ["a", "b", "c"], [["f"], ["n"], ["\ud800"]], None),
         (LOMTreeClassifier(), ["a", "b", "c"], [["f"], ["n"], ["f", "n"]], None),
+        (LOMTreeClassifier(), ["a", "b", "c"], [["f"], ["n"], []], None),
         (OnlinePLTClassifier(), ["a", "b", "c"], [["f"], ["n"], ["o"]], [1, 0, 1e9]),
         (PLTClassifier(online_ready=True), ["a", "b", "c"], [["f"], ["n"], ["o"]], [1, 0, 1e9]),
         (EmbeddingClassifier(), ["a", "b", "c"], [["f"], ["n"], ["o"]], [1, 0, 1e9]),
     ],
-    ids=range(11),
+    ids=range(12),
 )
 def test_what_is_refused_is_found_in_the_callers_rows(
     classifier: Any, texts: Any, labels: Any, weights: Any, names: Any
@@ -258,6 +260,13 @@ def test_what_is_refused_is_found_in_the_callers_rows(
         assert str(found.value) == str(expected.value)
     if isinstance(texts, list):
         assert "row 2" in str(expected.value)
+
+
+def test_examples_left_out_take_along_whose_they_are() -> None:
+    model, own = PLTClassifier(), np.array([True, True, False])
+    start = model._started(named=False)
+    given = take(model, start, np.eye(3), ["a", "b", "c"], [1.0, 0.0, 1.0], own=own)
+    assert given.without_ignored().own.tolist() == [True, False]
 
 
 def test_a_column_of_arrow_is_texts_with_names_too() -> None:

@@ -276,6 +276,15 @@ def test_another_seed_makes_other_choices(kind: dict[str, Any]) -> None:
     assert not same_answers(one, other, X)
 
 
+@pytest.mark.parametrize("label", [3, -1])
+def test_every_label_of_a_given_tree_is_a_column(label: int) -> None:
+    clf = OnlinePLTClassifier(tree=LabelTree.flat([0, label]))
+    with pytest.raises(
+        DataError, match=f"y has 3 columns, but the given tree has the label {label};"
+    ):
+        clf.fit(np.eye(3), np.eye(3, dtype=int))
+
+
 def test_columns_of_the_matrix_learnt_may_be_listed() -> None:
     X, Y = np.eye(3), np.array([[0, 1, 1], [1, 0, 0], [0, 0, 0]])
     listed, given = [[2, 1], [0], []], OnlinePLTClassifier().fit(X, Y)

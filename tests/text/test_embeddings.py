@@ -100,6 +100,12 @@ def test_a_file_holds_no_function_and_says_so(tmp_path: Path) -> None:
         labelgrove.load(path, embeddings=letters)
 
 
+def huge() -> np.longdouble:
+    """More than 64 bits can hold, or infinity where no type has more."""
+    with np.errstate(over="ignore"):
+        return np.ldexp(np.longdouble(1), 2000)
+
+
 @pytest.mark.parametrize(
     ("embeddings", "message"),
     [
@@ -113,9 +119,12 @@ def test_a_file_holds_no_function_and_says_so(tmp_path: Path) -> None:
         ),
         (lambda texts: [["x"]] * len(texts), "not a finite number"),
         (lambda texts: np.full((len(texts), 2), np.nan), "not a finite number"),
+        (lambda texts: np.full((len(texts), 2), huge()), "not a finite number"),
+        (lambda texts: np.ones((len(texts), 2), bool), "not a finite number"),
+        (lambda texts: np.ones((len(texts) + 1, 2)), r"shape \(2, 2\) for 1 texts"),
         (lambda texts: [[[1.0], [1.0, 2.0]] for _ in texts], "rows of different lengths"),
     ],
-    ids=range(8),
+    ids=range(11),
 )
 def test_what_is_no_embedding_is_refused(embeddings: Any, message: str) -> None:
     with pytest.raises((ParameterError, DataError), match=message):
@@ -127,6 +136,15 @@ def test_numbers_of_any_size_become_rows_of_unit_length(size: float) -> None:
     given = np.array([[0.3, -0.4], [0.0, 0.0], [1.0, 0.0]])
     rows = unit_rows(lambda _: size * given, ["a", "b", "c"])
     assert np.allclose(rows, [[0.6, -0.8], [0.0, 0.0], [1.0, 0.0]])
+
+
+def test_the_function_gets_texts_that_can_be_encoded_if_there_are_any() -> None:
+    def lengths(texts: list[str]) -> Any:
+        assert texts
+        return [[len(text.encode()), 0] for text in texts]
+
+    assert unit_rows(lengths, ["a\ud800"]).tolist() == [[1.0, 0.0]]
+    assert unit_rows(lengths, [], 2).shape == (0, 2)
 
 
 def test_columns_have_numbers_of_31_bits() -> None:

@@ -99,6 +99,15 @@ def test_something_else_than_a_list_of_texts_is_named(kind: type[TextFeatures], 
         kind().fit_transform(wrong)
 
 
+def test_a_column_of_a_table_may_hold_texts() -> None:
+    table = pytest.importorskip("pandas").DataFrame({"text": ["oak", "elm"]})
+    with pytest.raises(
+        DataError, match=r"DataFrame of 2 dimensions: .* per row, such as one of its columns$"
+    ):
+        TextFeatures().fit(table)
+    assert TextFeatures().fit(table["text"]).n_documents_ == 2
+
+
 BAD = [
     ("n_features", 0),
     ("n_features", 2**31),
@@ -115,6 +124,7 @@ BAD = [
     ("token_pattern", None),
     ("token_pattern", b"bytes"),
     ("token_pattern", re.compile("a")),
+    ("token_pattern", "(?:" * 10_000 + "a" + ")" * 10_000),
     ("token_pattern", "a{99999999999999999999}"),
 ]
 
@@ -151,6 +161,11 @@ def test_life_in_a_pipeline() -> None:
     copy = clone(HashedText(7, ngram_range=(1, 2)))
     assert copy.get_params()["ngram_range"] == (1, 2)
     assert copy.partial_fit(["x"]) is copy
+
+
+def test_the_words_of_a_column_are_listed_once() -> None:
+    assert [*HashedText().sources("tea, oil, tea").values()] == [["tea"], ["oil"]]
+    assert HashedText().sources("") == {}
 
 
 def test_columns_have_names_in_a_pipeline() -> None:
