@@ -249,6 +249,28 @@ def test_classes_compete_by_a_power_that_is_learnt(n_classes: int, noise: float)
     assert log_loss(true, clf.predict_proba(test)) < min(losses) + 0.02
 
 
+@pytest.mark.parametrize(
+    ("make", "stage", "competes"),
+    [
+        (OnlinePLTClassifier, "calibrate", True),
+        (OnlinePLTClassifier, "head", False),  # which re-ranks
+        (LOMTreeClassifier, "calibrate", False),  # whose probabilities sum to 1 as they are
+    ],
+)
+def test_probabilities_of_classes_are_what_they_are_unless_all_compete(
+    make: Any, stage: str, competes: bool
+) -> None:
+    X, Y = near_centroids(labels=12, n=900)
+    clf = make(second_stage=stage).fit(X, [(row or ["none"])[0] for row in Y])
+    some = clf.predict_proba(X[:40], labels=clf.classes_[:3])
+    best, scores = clf.predict_topk(X[:40], 3, labels=clf.classes_[:3])
+    at = np.searchsorted(clf.classes_, best)
+    assert np.array_equal(np.take_along_axis(some, at, axis=1), scores)
+    own = clf.predict_proba(X[:40], threshold=0.0).toarray()
+    shares = own / own.sum(axis=1, keepdims=True, dtype=np.float64)
+    assert np.allclose(clf.predict_proba(X[:40]), shares) != competes
+
+
 @pytest.mark.parametrize("n_classes", [PLACES, PLACES + 1])
 def test_a_memory_tree_learns_how_classes_compete_if_all_of_them_are_counted(
     n_classes: int,
