@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from contract.kit import checkerboard, noise, same_answers, state
-from labelgrove import DataError, LabelTree, OnlinePLTClassifier, ParameterError
+from labelgrove import DataError, LabelTree, OnlinePLTClassifier, ParameterError, load
 
 POLICIES = ["best-greedy", "random", "cpet", "complete"]
 
@@ -274,6 +275,18 @@ def test_another_seed_makes_other_choices(kind: dict[str, Any]) -> None:
         for seed in (1, 2**64 - 1)
     )
     assert not same_answers(one, other, X)
+
+
+def test_thresholds_tuned_while_learning_are_a_half_at_most_and_may_be_removed(
+    tmp_path: Path,
+) -> None:
+    clf = OnlinePLTClassifier(thresholds="ofo", ofo_a=3, ofo_b=4)
+    clf.partial_fit(np.eye(2), [["cat"], ["cat"]], classes=["cat", "dog"])
+    assert clf.thresholds_[1] == 0.5
+    clf.save(tmp_path / "small.lg", for_prediction=True)
+    small = load(tmp_path / "small.lg")
+    assert small.thresholds_.tolist() == clf.thresholds_.tolist()
+    assert not hasattr(small.set_thresholds(None), "thresholds_")
 
 
 @pytest.mark.parametrize("label", [3, -1])

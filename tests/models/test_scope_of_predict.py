@@ -82,6 +82,8 @@ def test_anew_when_the_model_changes(name: str) -> None:
     if name == "online":
         model.set_thresholds(np.linspace(0.05, 0.5, len(model.classes_)))
     agrees()
+    model.partial_fit(X[100:], Y[:100])  # without new labels
+    agrees()
     model.partial_fit(X[100:], [[*labels, f"new{i % 7}"] for i, labels in enumerate(Y[100:])])
     agrees()
     model.remove_labels(["l3", "new2"])

@@ -166,7 +166,6 @@ class KeptScope(NamedTuple):
     """The scope of `predict`, and the model state that it belongs to."""
 
     scope: Any
-    engine: Any
     tuned: Thresholds | None
     state: tuple[float, ...]
 

@@ -26,13 +26,12 @@ def scope_of_predict(learned: AnyLearned, otherwise: float) -> Any:
     ``otherwise`` is the threshold of all labels if there are none.
     """
     labels, engine = learned.labels, learned.engine
-    state = (engine.examples_seen, len(labels), labels.n_active, learned.n_columns, otherwise)
+    state = (engine.examples_seen, len(labels), labels.n_active, otherwise)
     kept = learned.scope
-    same = kept is not None and kept.engine is engine and kept.tuned is learned.tuned
-    if kept is None or not same or kept.state != state:
+    if kept is None or kept.tuned is not learned.tuned or kept.state != state:
         values = tuned_by_class(learned)
         scope = engine.scope(learned.thresholds(otherwise if values is None else values))
-        kept = learned.scope = KeptScope(scope, engine, learned.tuned, state)
+        kept = learned.scope = KeptScope(scope, learned.tuned, state)
     return kept.scope
 
 
