@@ -12,6 +12,7 @@ from labelgrove import DataError, EmbeddingClassifier, LabelTree, OnlinePLTClass
 from labelgrove.models.engine._trees import TreePlan
 from labelgrove.trees import (
     cost_tree,
+    huffman_tree,
     interpolated_tree,
     kmeans_tree,
     label_embeddings,
@@ -67,6 +68,13 @@ def test_by_default_a_child_stands_for_128_labels_or_a_leaf_size(
     looks = np.random.default_rng(0).random((labels, 2))
     tree = plan.one(np.ones(labels, np.int64), looks, None, 0)
     assert len(tree.children(0)) == children
+
+
+def test_by_default_a_huffman_tree_has_32_children_a_node() -> None:
+    counts = np.arange(1, 100)
+    for arity, children in ((None, 32), (3, 3)):
+        plan = TreePlan(PLTClassifier(tree="huffman", arity=arity).get_params(), 0)
+        assert plan.one(counts, None, None, 0) == huffman_tree(counts, arity=children)
 
 
 @pytest.mark.parametrize("estimator", [PLTClassifier, EmbeddingClassifier, OnlinePLTClassifier])

@@ -289,15 +289,6 @@ def test_thresholds_tuned_while_learning_are_a_half_at_most_and_may_be_removed(
     assert not hasattr(small.set_thresholds(None), "thresholds_")
 
 
-@pytest.mark.parametrize("label", [3, -1])
-def test_every_label_of_a_given_tree_is_a_column(label: int) -> None:
-    clf = OnlinePLTClassifier(tree=LabelTree.flat([0, label]))
-    with pytest.raises(
-        DataError, match=f"y has 3 columns, but the given tree has the label {label};"
-    ):
-        clf.fit(np.eye(3), np.eye(3, dtype=int))
-
-
 def test_columns_of_the_matrix_learnt_may_be_listed() -> None:
     X, Y = np.eye(3), np.array([[0, 1, 1], [1, 0, 0], [0, 0, 0]])
     listed, given = [[2, 1], [0], []], OnlinePLTClassifier().fit(X, Y)

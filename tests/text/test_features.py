@@ -359,6 +359,8 @@ def test_words_that_share_a_column_are_not_compared_with_each_other() -> None:
 def test_nothing_is_transformed_before_it_is_counted_unless_counts_do_not_matter() -> None:
     with pytest.raises(NotLearnedError, match="call fit first"):
         TextFeatures().transform(["a"])
+    with pytest.raises(NotLearnedError, match="call fit first"):
+        TextFeatures(idf=False, min_documents=2).transform(["a"])
     assert TextFeatures(idf=False, min_documents=1).transform(["a word"]).nnz == 3
     assert not hasattr(TextFeatures(), "n_documents_")
 
@@ -375,6 +377,11 @@ def test_nothing_is_transformed_before_it_is_counted_unless_counts_do_not_matter
         ({"subwords": np.array([0, 0])}, r"subwords=array\(\[0, 0\]\): expected two increasing"),
         ({"embeddings": np.array([1, 2])}, r"embeddings=array\(\[1, 2\]\): expected None"),
         ({"words": (1, 9)}, "from 1 to 8"),
+        ({"subwords": (3, 16)}, "from 1 to 15"),
+        ({"n_features": 2**26 + 1}, f"expected an integer from 2 to {2**26}"),
+        ({"n_features": 2**26 + 1, "idf": False, "min_documents": 2}, f"from 2 to {2**26}"),
+        ({"embedding_weight": 9e-4}, "embedding_weight=0.0009"),
+        ({"subword_weight": 1001}, "subword_weight=1001"),
         ({"preset": "words", "words": (0, 0)}, r"both \(0, 0\)"),
         ({"subwords": ("3", 5)}, "subwords="),
         ({"subwords_at": "end"}, "subwords_at='end'"),
@@ -414,6 +421,14 @@ def test_a_column_of_arrow_is_texts() -> None:
         TextFeatures().fit(pa.array(["a", None]))
 
 
+def test_words_that_overlap_are_a_run() -> None:
+    def runs(text: str, preset: str, **parameters: bool) -> list[str]:
+        return [one.name for one in TextFeatures(preset, **parameters).spans(text) if one.is_run]
+
+    assert runs("東京都", "words") == runs("東京都", "words+pairs") == ["東京都"]
+    assert runs("東京 tea", "words") == runs("a->b", "words", symbols=True) == []
+
+
 def test_symbols_are_words_on_request() -> None:
     text = "a->b \U0001f600\U0001f600"
     assert len(TextFeatures("words").sources(text)) == 2
@@ -427,6 +442,8 @@ def test_symbols_are_words_on_request() -> None:
     again = TextFeatures.from_state(header, arrays)
     assert (again.transform([text]) != features.transform([text])).nnz == 0
     assert "symbols" not in TextFeatures().to_dict()
+    start = TextFeatures("words", subwords_at="start").sources("tea")
+    assert start == TextFeatures("words").sources("tea")
 
 
 def test_it_is_an_estimator_and_its_state_can_be_kept() -> None:
