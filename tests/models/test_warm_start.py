@@ -21,6 +21,7 @@ from labelgrove import (
     load,
 )
 from labelgrove.models.engine._trees import TreePlan
+from labelgrove.persistence import read_model
 
 SMALL: dict[str, Any] = {"arity": 3, "max_leaves": 4}
 
@@ -107,9 +108,11 @@ def test_what_was_prepared_is_what_learning_online_leaves(tmp_path: Any) -> None
     batch.save(tmp_path / "small.lg", for_prediction=True)
     small = load(tmp_path / "small.lg")
     assert same_answers(small, batch, X)
+    assert not any(name.startswith("online") for name in read_model(tmp_path / "small.lg").arrays)
     plain = PLTClassifier(arity=3, max_leaf_size=4).fit(X, Y)
     assert same_answers(plain, batch, X)
     assert plain.size()["model_bytes"] < batch.size()["model_bytes"]
+    assert batch.size()["memory_bytes"] > plain.size()["memory_bytes"] == 0
 
 
 def test_labels_that_were_removed_stay_away() -> None:
@@ -118,6 +121,7 @@ def test_labels_that_were_removed_stay_away() -> None:
         batch = PLTClassifier(online_ready=ready, arity=3, max_leaf_size=4).fit(X, Y)
         batch.remove_labels(["l0"])
         online = OnlinePLTClassifier.from_batch(batch)
+        assert "l0" not in online.predict_topk(X, 99)[0]
         assert "l0" not in online.partial_fit(X, [["l1"] for _ in Y]).classes_
         assert "l0" in online.partial_fit(X[:1], [["l0"]]).classes_
 
