@@ -211,6 +211,12 @@ def test_files_and_pickles_of_copies(model: Any, tmp_path: Path) -> None:
     assert len(model.classes_) == len(loaded.classes_) + 2
 
 
+def test_all_that_can_be_dropped_may_be(model: Any, tmp_path: Path) -> None:
+    copy = model.compact(threshold=np.inf)
+    copy.save(tmp_path / "copy.lg")
+    assert labelgrove.load(tmp_path / "copy.lg").compaction_ == copy.compaction_
+
+
 def test_a_copy_cannot_learn_on() -> None:
     X, y = data(7)
     with pytest.raises(ModelStateError, match="prediction only"):

@@ -284,9 +284,9 @@ def test_thresholds_tuned_while_learning_are_a_half_at_most_and_may_be_removed(
     clf.partial_fit(np.eye(2), [["cat"], ["cat"]], classes=["cat", "dog"])
     assert clf.thresholds_[1] == 0.5
     clf.save(tmp_path / "small.lg", for_prediction=True)
-    small = load(tmp_path / "small.lg")
-    assert small.thresholds_.tolist() == clf.thresholds_.tolist()
-    assert not hasattr(small.set_thresholds(None), "thresholds_")
+    for small in (load(tmp_path / "small.lg"), clf.compact()):
+        assert small.thresholds_.tolist() == clf.thresholds_.tolist()
+        assert not hasattr(small.set_thresholds(None), "thresholds_")
 
 
 def test_columns_of_the_matrix_learnt_may_be_listed() -> None:

@@ -73,8 +73,8 @@ def test_both_f_weigh_as_in_the_twin(weight: float) -> None:
         borrows_as_the_twin(Y, scores, candidates, known, Setting(strength, weight, None), 0.0)
 
 
-@pytest.mark.parametrize("weight", [0.25, 1.0, 4.0])
-def test_labels_without_counts_weigh_both_f_as_in_the_twin(weight: float) -> None:
+@pytest.mark.parametrize(("weight", "zero"), [(0.25, 0.0), (1.0, 0.0), (4.0, 0.0), (0.25, 1.0)])
+def test_labels_without_counts_weigh_both_f_as_in_the_twin(weight: float, zero: float) -> None:
     for seed in range(4):
         rng = np.random.default_rng(seed)
         scores = rng.random((60, 12)) ** 3
@@ -82,7 +82,7 @@ def test_labels_without_counts_weigh_both_f_as_in_the_twin(weight: float) -> Non
         Y = (rng.random(scores.shape) < scores).astype(np.int8)
         candidates = np.linspace(0.05, 0.5, 10).tolist()
         setting = Setting(16.0, weight, None)
-        borrows_as_the_twin(Y, scores, candidates, [20] * 6 + [200] * 6, setting, 0.0)
+        borrows_as_the_twin(Y, scores, candidates, [20] * 6 + [200] * 6, setting, zero)
 
 
 def borrows_as_the_twin(
@@ -378,6 +378,7 @@ def test_nothing_to_tune_on(shape: tuple[int, int]) -> None:
         ({"least_recall": 0.5, "labels_per_row": 2}, "exclude each other"),
         ({"frequencies": [1.0]}, "frequencies: expected 2 numbers of 0 or more"),
         ({"frequencies": [1.0, -1.0]}, "frequencies: expected 2 numbers of 0 or more"),
+        ({"frequencies": [1.0, inf]}, "frequencies: expected 2 numbers of 0 or more"),
         ({"average": "weighted"}, "average='weighted'"),
         ({"upper": 0}, "upper=0"),
         ({"lower": -1}, "lower=-1"),

@@ -63,6 +63,7 @@ def test_each_label_gets_its_best_candidate(problem: Problem) -> None:
         assert tuned.values[j] == twins.within(max(found)[1], low, problem.upper)
         total += max(found)[0]
     assert tuned.score == pytest.approx(total / len(problem.lower), abs=1e-12)
+    assert tuned.default == CANDIDATES[-1]
 
 
 @given(problems(), AVERAGES, st.integers(1, 4))
@@ -89,6 +90,14 @@ def test_the_paper_s_candidates_are_the_default() -> None:
         [10000, 1000, 200, 100, 50, 20, 10, 7, 5, 4, 3, 2]
     )
     assert tuned.default == 0.25
+    lower = tune_fta([[1], [0]], [[0.3], [0.2]], lower=0.0, upper=0.15)
+    assert lower.candidates is not None and lower.candidates[-2:].tolist() == [1 / 7, 0.15]
+
+
+def test_nothing_to_choose_from_scores_0() -> None:
+    for fta in (FTA(0), FTA(0, common=False), FTA(3, average="instance")):
+        tuned = fta.finish()
+        assert (len(tuned.values), tuned.score) == (fta.n_labels, 0.0)
 
 
 def test_thresholds_stay_above_half_the_f_of_always_saying_yes() -> None:
@@ -125,6 +134,7 @@ def test_the_score_is_the_metric() -> None:
     ("arguments", "message"),
     [
         ({"thresholds": []}, "thresholds: expected at least one number"),
+        ({"thresholds": 0.2}, "thresholds: expected at least one number, in a list or 1-D array"),
         ({"thresholds": [0.7]}, "thresholds: expected numbers above 0 and up to upper=0.5"),
         ({"thresholds": [0.0]}, "thresholds: expected numbers above 0"),
         (

@@ -117,9 +117,11 @@ def test_new_labels_start_as_the_others_did() -> None:
 
 
 def test_a_start_for_every_label() -> None:
-    assert OFO(0, a=[], b=[]).finish().default == 0.5
+    assert OFO(0, a=[], b=[]).finish().default == OFO(1, a=3, b=4).finish().default == 0.5
+    assert OFO(0, a=[], b=[], upper=np.inf).finish().default == np.finfo(float).max
     ofo = OFO(2, a=[1, 2], b=[2, 20], lower=[0.0, 0.0])
-    assert ofo.thresholds().tolist() == ofo.floor().tolist() == [0.5, 0.1]
+    for found in (ofo.thresholds(), ofo.floor(), ofo.floor(0)):
+        assert found.tolist() == [0.5, 0.1]
     with pytest.raises(DataError, match="there are 3 labels, but a was given for 2"):
         ofo.update([[0, 0, 0]], [[0.1, 0.1, 0.1]])
     with pytest.raises(DataError, match="there are 3 labels, but lower was given for 2"):
@@ -127,6 +129,12 @@ def test_a_start_for_every_label() -> None:
     with pytest.raises(DataError, match="Y has 1 columns: expected at least 2"):
         ofo.update([[0]], [[0.1]])
     assert ofo.n_rows == 0
+
+
+def test_the_floor_falls_as_the_share_of_a_label_may() -> None:
+    ofo = OFO(1, a=0, b=1).update([[1]], [[0.0]])
+    assert ofo.thresholds() == pytest.approx([1 / 2])
+    assert ofo.floor(10) == pytest.approx([1 / 11])
 
 
 def test_the_start_is_the_best_common_threshold_unless_given() -> None:
@@ -150,7 +158,15 @@ def test_a_call_that_fails_changes_nothing() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [{"a": 3, "b": 2}, {"a": -1}, {"b": 0}, {"a": float("nan")}, {"a": [1, 1]}, {"a": "x"}],
+    [
+        {"a": 3, "b": 2},
+        {"a": -1},
+        {"b": 0},
+        {"a": 0, "b": 0},
+        {"a": float("nan")},
+        {"a": [1, 1]},
+        {"a": "x"},
+    ],
 )
 def test_parameters_outside_their_domain(arguments: dict[str, Any]) -> None:
     with pytest.raises(ParameterError):

@@ -111,14 +111,14 @@ class Curves:
             hits += members @ found.hits
             predicted += members @ found.predicted
             positives += members @ found.positives
-        unseen = sizes - np.bincount(self._band, minlength=n_bands)
-        self._f = (f + (zero_division * unseen)[:, np.newaxis]) / sizes[:, np.newaxis]
+        # Labels not counted have the same F at all candidates, which decides nothing.
+        self._f = f / sizes[:, np.newaxis]
         self._hits = hits / np.maximum(positives, 1.0)[:, np.newaxis]
         self._predicted = predicted / np.maximum(positives, 1.0)[:, np.newaxis]
 
         n_true, n_found = float(positives.sum()), predicted.sum(axis=0)
         curve = f_from_counts(hits.sum(axis=0), n_true, n_found, 0.0)
-        best = int(np.argmax(curve)) if len(labels) else 0
+        best = int(np.argmax(curve))
         self._micro_f = float(curve[best])
         self._n_pairs = max(n_true + float(n_found[best]), 1.0)
         self._n_labels = len(of_label)
