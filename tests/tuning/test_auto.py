@@ -214,6 +214,7 @@ def test_a_label_that_is_nowhere_true_has_the_threshold_of_others_as_frequent() 
     tuned = tune_auto(truth, scores, frequencies=frequencies)
     assert tuned.values[40] < 0.1 < tuned.values[:20].min()
     assert tuned.values[40] in tuned.values[20:40]
+    assert tuned.default == tuned.values[40]  # a label to come is one of the rarest
 
 
 def test_memory_does_not_grow_with_labels_times_candidates() -> None:

@@ -59,6 +59,7 @@ def test_scores_of_any_number_type() -> None:
     for dtype in (np.float32, np.float16, np.int64, np.bool_):
         tuned = tune_ofo(Y, np.array(Y, dtype), a=1, b=4)
         assert tuned.score == 1.0
+    assert tune_ofo([[1]], np.float32([[1 + 1e-7]])).score == 1.0  # 1, but for rounding
 
 
 @pytest.mark.parametrize(
