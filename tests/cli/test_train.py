@@ -350,6 +350,22 @@ def test_auto_says_why_it_leaves_a_reading_that_leads_by_little(
     assert " 51.0, " in told[-3] and told[-3].count("(1.0 ± 1.0 behind, out)") == 1
 
 
+@pytest.mark.parametrize(("error", "expected"), [(0.01, "fastxml"), (0.001, "memory-tree")])
+def test_auto_takes_a_memory_tree_only_if_it_is_clearly_better(
+    texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: float, expected: str
+) -> None:
+    def won_by_memory_tree(*_: Any, **__: Any) -> list[Round]:
+        places = (("memory-tree", 0.0), ("fastxml", 0.01), ("plt", 0.02))
+        standings = [Standing(name, 0.5 - gap, gap, error, True) for name, gap in places]
+        return [Round(90, tuple(standings))]
+
+    monkeypatch.setattr("labelgrove.cli._choice.race", won_by_memory_tree)
+    words = ("train", "--algorithm", "auto", "--set", "text.preset=words", texts)
+    told = run(*words, "-o", tmp_path / "a.lg").stderr
+    assert f"chosen: --algorithm {expected}" in told
+    assert (f"memory-tree is not clearly better than {expected}" in told) == (error == 0.01)
+
+
 def test_auto_needs_enough_examples_to_hold_some_out(tmp_path: Path) -> None:
     data = write_jsonl(tmp_path / "one.jsonl", [{"text": "late parcel", "labels": ["shipping"]}])
     said = run("train", "--algorithm", "auto", data, "-o", tmp_path / "a.lg", status=1).stderr
