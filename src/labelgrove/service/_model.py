@@ -271,13 +271,13 @@ class Learner:
     def _change_model(self, change: Any) -> None:
         """Carry out a change as far as possible; a replay has the same result."""
         if isinstance(change, Renaming):
-            known = known_labels(self._model, {*change.names, *change.names.values()})
+            known = known_labels(self.model, {*change.names, *change.names.values()})
             names = {old: new for old, new in change.names.items() if old in known and new.strip()}
             if can_rename(names, known):
                 self._meet_strangers(names.values())
                 self._now.shared.rename_labels(names)
         elif isinstance(change, Removal):
-            known = known_labels(self._model, change.labels)
+            known = known_labels(self.model, change.labels)
             gone = [label for label in dict.fromkeys(change.labels) if label in known]
             if gone:
                 self._now.shared.remove_labels(gone)
