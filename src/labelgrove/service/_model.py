@@ -389,7 +389,7 @@ def batch_model(settings: Settings, examples: Sequence[Example]) -> TextClassifi
 
 
 def learnt_anew(
-    settings: Settings, examples: Iterable[Example], upto: int, built: Path | None
+    settings: Settings, examples: Iterable[Example], upto: int = 0, built: Path | None = None
 ) -> TextClassifier:
     """Learn a model again from the first example.
 
