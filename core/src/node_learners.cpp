@@ -165,20 +165,21 @@ void NodeLearners::learn_one(Node& node, const Event& event, std::span<const std
   const Lesson& lesson = event.lesson;
   const float share = lesson.share * examples_.weight(event.example);
   node.block.learn(examples_.view(event.example), positives, share, lesson.evidence, work);
-  if (lesson.twice) node.block.learn(examples_.view(event.example), positives, share, Evidence::none, work);
+  if (lesson.twice) node.block.learn(examples_.view(event.example), positives, share, Evidence::again, work);
   ExampleId unneeded = event.example;
   if (replay_.replay > 0) {
     unneeded = node.memory.offer(seed_, replay_.replay_memory, event.example, positives);
     const float lighter = replay_.replay_most > 0 && lesson.replays > kFullReplays
                               ? static_cast<float>(kFullReplays) / static_cast<float>(lesson.replays)
                               : 1.0F;
-    const bool fades = lesson.fades && node.memory.reached() % kFadesAfter == 0;
+    Evidence evidence = lesson.several ? Evidence::bounded : Evidence::again;
+    if (lesson.several && node.memory.reached() % kFadesAfter == 0) evidence = Evidence::fading;
     for (std::uint32_t r = 0; r < lesson.replays; ++r) {
       const std::size_t i = node.memory.pick(seed_, r);
       const ExampleId again = node.memory.example(i);
       const float weight = lighter * examples_.weight(again);
-      const Evidence evidence = fades && r == 0 ? Evidence::fading : Evidence::none;
       node.block.learn(examples_.view(again), node.memory.positives(i), weight, evidence, work);
+      if (evidence == Evidence::fading) evidence = Evidence::bounded;
     }
   }
   if (unneeded != kNone) examples_.release(unneeded);

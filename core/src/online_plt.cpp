@@ -269,7 +269,7 @@ Lesson OnlinePlt::lesson_of(std::span<const LabelId> labels) {
   const bool single = gauge_->labels_per_example() < kSingle;
   return {.replays = options_.replay + static_cast<std::uint32_t>(more),
           .evidence = single && blocks < kMixed ? Evidence::by_loss : Evidence::full,
-          .fades = !single,
+          .several = !single,
           .share = static_cast<float>(gauge_->share(labels))};
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <stdexcept>
 #include <type_traits>
@@ -19,6 +20,10 @@ namespace {
 // An example that is learnt again moves the weights half as far and leaves AROW's variances unchanged: it is no new
 // evidence, and shrinking them again would over-fit (docs/decisions/arow.md).
 constexpr float kReplayedR = 2.0F;
+
+// If the loss is bounded, it counts as at most what a column loses that knows nothing of the example: one that
+// contradicts it may have learnt better since, or the example may lack a label.
+constexpr float kMostLoss = 1.0F;
 
 // Fading has its full strength after this many steps of the block (docs/decisions/arow.md).
 constexpr std::uint64_t kSettled = 10000;
@@ -449,9 +454,10 @@ void SiblingBlock::learn_by_arow(const Features& x, float weight, Evidence evide
   float* steps = work.steps.data();
   const HalfKernels& kernel = half_kernels();
   kernel.margins(rows, values, n, columns, losses);
+  const float most = is_bounded(evidence) ? kMostLoss : std::numeric_limits<float>::infinity();
   // Most columns have nothing to learn, and their variances are not even read.
   for (std::uint32_t c = 0; c < columns; ++c) {
-    losses[c] = 1.0F - targets[c] * losses[c];
+    losses[c] = std::min(1.0F - targets[c] * losses[c], most);
     steps[c] = losses[c] > 0.0F ? targets[c] : 0.0F;
   }
   const bool learns = std::any_of(steps, steps + columns, [](float step) { return step != 0.0F; });

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <map>
@@ -106,7 +107,7 @@ bool same(const Contents& one, const Contents& other) {
 // --- learning and prediction ----------------------------------------------------------------------------------------
 
 Evidence evidence_of(Random& random, bool fresh) {
-  if (!fresh) return random.chance(0.5) ? Evidence::none : Evidence::fading;
+  if (!fresh) return std::array{Evidence::again, Evidence::bounded, Evidence::fading}[random.below(3)];
   return random.chance(0.5) ? Evidence::by_loss : Evidence::full;
 }
 
@@ -192,7 +193,8 @@ class PlainStep {
         const double r = double{options_.r} / weight * (is_new(evidence) ? 1.0 : 2.0);  // docs/decisions/arow.md
         double variance = 0.0;
         each(x, [&](std::uint64_t key, double value) { variance += value * value * state(key, column); });
-        const double loss = 1.0 - y * m;
+        double loss = 1.0 - y * m;
+        if (is_bounded(evidence)) loss = std::min(loss, 1.0);
         if (loss <= 0.0) {
           if (evidence == Evidence::fading) fade(x, column, 2.0 / r);
           break;
@@ -413,7 +415,7 @@ TEST("sibling block: no chain of examples drives the weights out of range") {
           block.margins(x.view(), work, &margin);
           const std::uint32_t child = 0;
           block.learn(x.view(), std::span(&child, margin > 0.0F ? 0 : 1), weight,
-                      f % 3 != 0 ? Evidence::full : Evidence::none, work);
+                      f % 3 != 0 ? Evidence::full : Evidence::again, work);
           const float state =
               kind == LearnerKind::arow ? contents(block, options).state_of(block.features().size(), 0) : 1.0F;
           x = {{f - 1, f}, {1e9F, 1e9F * std::sqrt(state)}};

@@ -64,8 +64,8 @@ def test_once_without_thresholds_too(counted: list[int]) -> None:
     for row in X[:5]:
         model.predict(row[None])
     assert len(counted) == 1
-    model.threshold = 0.2
-    expected = model.predict_proba(X, threshold=0.2).toarray() > 0
+    model.threshold = 0.1
+    expected = model.predict_proba(X, threshold=0.1).toarray() > 0
     assert expected.any() and np.array_equal(model.predict(X).toarray(), expected)
 
 

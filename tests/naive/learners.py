@@ -37,12 +37,14 @@ class Evidence(Enum):
     """The kinds of examples for AROW in the nodes of OPLT."""
 
     AGAIN = 0
-    """A replayed example."""
-    FADING = 1
-    """A replayed example; weights fade if there is nothing to learn."""
-    BY_LOSS = 2
+    """An example learnt again."""
+    BOUNDED = 1
+    """An example learnt again, of which at most 1 counts as lost."""
+    FADING = 2
+    """The same; weights fade if there is nothing to learn."""
+    BY_LOSS = 3
     """A new example in a mixed stream of single labels."""
-    FULL = 3
+    FULL = 4
     """A new example."""
 
     @property
@@ -305,6 +307,8 @@ class RoundedAROW:
                 self._fade(values, first, weight)
             return
         variance = self.sum(self.S, {row: value * value for row, value in values.items()})
+        if evidence in (Evidence.BOUNDED, Evidence.FADING):
+            loss = min(loss, one)
         r = np.float32(self.r)
         beta = loss / (variance + (r if evidence.new else np.float32(2.0) * r) / weight)
         if not beta * beta * variance <= farthest * farthest:

@@ -201,12 +201,14 @@ class OPLT:
     ) -> None:
         children = self._children(v)
         self.memory[v].add(x, frozenset(P.intersection(children)), weight)
-        fades = self.gauge.several() and self.memory[v].n % FADES_AFTER == 0
-        evidence = Evidence.FADING if fades else Evidence.AGAIN
+        evidence = Evidence.BOUNDED if self.gauge.several() else Evidence.AGAIN
+        if self.gauge.several() and self.memory[v].n % FADES_AFTER == 0:
+            evidence = Evidence.FADING
         for entry in self.memory[v].drawn(times):
             for child in children:
                 y = +1 if child in entry.positives else -1
                 self.H[child].update(entry.x, y, entry.weight, evidence)
             if v in self.Theta:
                 self.Theta[v].update(entry.x, +1, entry.weight, evidence)
-            evidence = Evidence.AGAIN
+            if evidence is Evidence.FADING:
+                evidence = Evidence.BOUNDED

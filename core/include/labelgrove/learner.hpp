@@ -50,15 +50,18 @@ inline double sgd_step(const LearnerOptions& options, double square, double weig
   return (1.0 - fixed_exp(-rate * square)) / square;
 }
 
-// How much an example tells AROW: by how much variances shrink, and whether weights fade (docs/decisions/arow.md).
+// How much an example tells AROW: by how much variances shrink, whether weights fade, and whether there is a bound on the
+// loss (docs/decisions/arow.md).
 enum class Evidence : std::uint8_t {
-  none,     // learnt again (replay)
-  fading,   // learnt again; columns with no loss fade their weights
+  again,    // learnt again
+  bounded,  // learnt again; counts as lost at most what is lost by knowing nothing
+  fading,   // bounded; columns with no loss fade their weights
   by_loss,  // new, in a mixed stream of single labels: half of it counts as evidence in proportion to the loss
   full,     // new
 };
 
 inline bool is_new(Evidence evidence) { return evidence == Evidence::by_loss || evidence == Evidence::full; }
+inline bool is_bounded(Evidence evidence) { return evidence == Evidence::bounded || evidence == Evidence::fading; }
 
 // AROW's beta for an example with the given loss, variance v = sum S x^2 and noise r: weights move by beta S x.
 //
