@@ -92,7 +92,8 @@ class OnlinePLTClassifier(OnlineClassifier, LabelTreeClassifier):
         two, and up to 12 the more labels come in blocks, one class after another. With "auto",
         AROW also adapts its regularisation: with one label an example, in mixed order, variances
         shrink less where the loss is small; with several, weights fade slightly where a replayed
-        example teaches them nothing. Set 0 for shuffled data, to save time and memory.
+        example teaches them nothing, and one that contradicts them has limited influence. Set 0
+        for shuffled data, to save time and memory, and where labels change their meaning.
     replay_memory : int, optional
         Number of examples that a node remembers, a uniform sample of all that reached it; 0 to
         remember all.
