@@ -34,7 +34,8 @@ void live(NodeLearners& learners, unsigned threads) {
           const Example x = random_example(random, 12, 0.4);
           const ExampleId example = learners.examples().add(x.view(), 1.0, random.between(0.5F, 2.0F));
           for (NodeId v = 0; v < 10; ++v)
-            learners.learn(v, example, random_subset(random, 2, 0.5), 2, {.replays = 2, .several = true, .share = 0.5F});
+            learners.learn(v, example, random_subset(random, 2, 0.5), 2,
+                           {.replays = 2, .several = true, .share = 0.5F});
           learners.examples().release(example);
           if (i == 5) learners.bring_up_to_date(static_cast<NodeId>(window));
         }
