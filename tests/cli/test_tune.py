@@ -80,8 +80,10 @@ def test_it_tells_what_thresholds_do(vectors: Path, vector_model: Path, tmp_path
     assert again["before"]["micro"] == pytest.approx(f_measure(truth, tuned, average="micro"))
 
 
-def test_what_is_measured_is_said(vectors: Path, vector_model: Path, tmp_path: Path) -> None:
-    words = ("tune", vector_model, vectors, "-o", tmp_path / "tuned.lg")
+def test_what_is_measured_is_said(vectors: Path, tmp_path: Path) -> None:
+    model = tmp_path / "batch.lg"
+    run("train", vectors, "-o", model, "--algorithm", "plt")
+    words = ("tune", model, vectors, "-o", tmp_path / "tuned.lg")
     found = as_json(*words)
     assert found["after"] == found["single"]  # of labels that are as easy as these
     assert "(the best single: no others did better on rows not tuned on)" in run(*words).stdout
