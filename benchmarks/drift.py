@@ -93,7 +93,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             rows.append({"stream": name, **along_stream(name, chosen.rows)})
         elif is_there(name):
             rows.append({"stream": f"{name}, half of its labels swapped", **after_swap(name)})
-        print(rows[-1:], flush=True)
+        else:
+            continue
+        print(rows[-1], flush=True)
     write(chosen.output, "drift", "all", {"rows": rows})
 
 

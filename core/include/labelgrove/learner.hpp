@@ -50,10 +50,10 @@ inline double sgd_step(const LearnerOptions& options, double square, double weig
   return (1.0 - fixed_exp(-rate * square)) / square;
 }
 
-// How much an example tells AROW: by how much variances shrink, whether weights fade, and whether there is a bound on the
-// loss (docs/decisions/arow.md).
+// How much an example tells AROW: by how much variances shrink, whether weights fade, and whether the loss is bounded
+// (docs/decisions/arow.md).
 enum class Evidence : std::uint8_t {
-  again,    // learnt again
+  again,    // learnt again, at once or from memory
   bounded,  // learnt again; counts as lost at most what is lost by knowing nothing
   fading,   // bounded; columns with no loss fade their weights
   by_loss,  // new, in a mixed stream of single labels: half of it counts as evidence in proportion to the loss

@@ -39,7 +39,7 @@ struct Lesson {
   std::uint32_t replays = 0;  // the number of remembered examples that are learnt again after it
   Evidence evidence = Evidence::full;
   bool several = false;  // labels per example: the loss of replays is bounded, and some of them fade weights
-  bool twice = false;    // whether it is itself learnt again at once, like a replay
+  bool twice = false;    // whether it is itself learnt again at once
   float share = 1.0F;    // of its weight, with which it is learnt this time
 };
 

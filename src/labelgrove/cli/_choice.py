@@ -100,20 +100,14 @@ def chosen_algorithm(
             say(_standings(one))
         return rounds[-1].standings
 
-    near = _near(run(models))
-    best = next((name for name in near if name != _SLOWEST), near[0])
-    if best != near[0]:
-        say(f"{near[0]} is not clearly better than {best}, and predicts many times as slowly")
+    best = _cheapest(run(models), lambda name: name == _SLOWEST)
     chosen = settings[best]
     if source.is_text and not any(one.startswith("text.") for one in given):
         readings = {" ".join([best, *more]): (rank, more) for rank, more in _READINGS}
         standings = run(
             {name: make(best, [*chosen, *more]) for name, (_, more) in readings.items()}
         )
-        near = _near(standings)
-        cheapest = min(near, key=lambda name: readings[name][0])
-        if cheapest != near[0]:
-            say(f"{near[0]} is not clearly better than {cheapest}, and costs more time")
+        cheapest = _cheapest(standings, lambda name: readings[name][0])
         chosen = [*chosen, *readings[cheapest][1]]
     if sample.n_rows < _ENOUGH:
         say_warning(
@@ -125,9 +119,13 @@ def chosen_algorithm(
     return best, chosen
 
 
-def _near(standings: Sequence[Standing]) -> list[str]:
-    """Return those that are not clearly behind the best, best first."""
-    return [one.name for one in standings if one.behind <= CLEARLY * one.error]
+def _cheapest(standings: Sequence[Standing], cost: Callable[[str], int]) -> str:
+    """Return the cheapest of those not clearly behind the best, the best one of equal cost."""
+    near = [one.name for one in standings if one.behind <= CLEARLY * one.error]
+    cheapest = min(near, key=cost)
+    if cheapest != near[0]:
+        say(f"{near[0]} is not clearly better than {cheapest}, and costs more time")
+    return cheapest
 
 
 def _sample(source: Source, size: int, seed: int) -> Examples:
