@@ -92,7 +92,7 @@ BENCHMARKS = {
     ),
     "river": Benchmark(1, quick=(QUICK_CLASSES, "--rows=200")),
     "late": Benchmark(3),
-    "drift": Benchmark(1, quick=("`LED`: ten classes that stay", "--rows=1000")),
+    "drift": Benchmark(1, quick=("`LED`: ten classes that stay", QUICK_CLASSES, "--rows=1000")),
     "ldsm": Benchmark(6, quick=(QUICK_DATA, "--ensembles=2", "--sizes=100")),
     "fastxml": Benchmark(6, quick=(QUICK_DATA,)),
     "splits": Benchmark(10, quick=(QUICK_DATA, "--models=PLTClassifier", "--splits=2")),
