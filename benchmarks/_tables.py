@@ -369,7 +369,8 @@ STAGES = (None, "head", 0.25, "tail")
 def second_stage(found: Results) -> str:
     """Ranking by setting, probabilities without and with a second stage, and what one costs."""
     header = ["data", "learner", "P@1, PSP@1 of the tree", "`head`", "0.25", "`tail`"]
-    header += ["ECE of the tree", "`calibrate`", "expected ÷ true labels, tree", "`calibrate`"]
+    header += ["ECE of the tree", "`calibrate`", "by chance"]
+    header += ["expected ÷ true labels, tree", "`calibrate`"]
     header += ["learning s, tree", "`head`", "prediction µs, tree", "`head`"]
     rows: list[list[object]] = []
     for result in found:
@@ -382,6 +383,7 @@ def second_stage(found: Results) -> str:
                     learner,
                     *(_ranked(by[stage]) for stage in STAGES),
                     *(f"{100 * one['ece']:.1f}" for one in (tree, calibrated)),
+                    f"{100 * calibrated['ece_by_chance']:.1f}",
                     *(f"{one['expected']:.2f}" for one in (tree, calibrated)),
                     *(f"{one['learning_cpu']:.1f}" for one in (tree, head)),
                     *(f"{one['predicting_us']:.0f}" for one in (tree, head)),

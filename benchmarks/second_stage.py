@@ -1,13 +1,17 @@
 """A second stage after trees: effect on head, tail and probabilities, and its cost.
 
 The calibration error covers the five best labels of every test row; the expected number of labels,
-the sum of their probabilities, covers all labels of the first rows. Times are processor time.
+the sum of their probabilities, covers all labels of the first rows. *By chance* is the error that
+remains if every estimate is right, because test rows are few. Times are processor time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix
 
 from benchmarks._data import indicator, is_there, label_count, load
 from benchmarks._measure import Clock
@@ -41,6 +45,8 @@ STAGES = (None, "calibrate", "head", 0.25, "tail")
 PLACES = (1, 5)
 ROWS = 500
 """Number of test rows whose probabilities are added up."""
+DRAWS = 20
+"""Number of times that labels are drawn to find the error by chance."""
 
 
 def measure(dataset: str, learner: str, stage: str | float | None) -> dict[str, Any]:
@@ -64,11 +70,23 @@ def measure(dataset: str, learner: str, stage: str | float | None) -> dict[str, 
     return {
         **found,
         "ece": float(expected_calibration_error(true, estimates)),
+        "ece_by_chance": chance(estimates),
         "learning_cpu": learning.cpu,
         "predicting_us": 1e6 * predicting.cpu / len(test.labels),
         "reranks": stage is not None and model.second_stage_["reranks"],
         "mb": model.size()["model_bytes"] / 2**20,
     }
+
+
+def chance(estimates: csr_matrix) -> float:
+    """The mean calibration error if every label is drawn by its estimate, independently."""
+    generator = np.random.default_rng(0)
+    drawn = estimates.copy()
+    errors = []
+    for _ in range(DRAWS):
+        drawn.data = (generator.random(estimates.nnz) < estimates.data).astype(np.float64)
+        errors.append(expected_calibration_error(drawn, estimates))
+    return float(np.mean(errors))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
