@@ -582,6 +582,9 @@ def test_a_header_that_is_wrong_is_refused(
 def test_a_folder_without_header_is_none(tmp_path: Path) -> None:
     with pytest.raises(FileFormatError, match=r"has no dataset\.json"):
         open_dataset(tmp_path)
+    (tmp_path / "X.data.f32").touch()  # as if the folder had been copied halfway
+    with pytest.raises(FileFormatError, match=r"has no dataset\.json"):
+        read_examples(tmp_path)
 
 
 @pytest.mark.parametrize(

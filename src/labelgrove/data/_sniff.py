@@ -12,7 +12,7 @@ from labelgrove.data._annif import files_in
 from labelgrove.data._columns import Columns
 from labelgrove.data._csv import delimiter_of
 from labelgrove.data._lines import LineSource, has_line
-from labelgrove.data._mapped import is_mapped, parts_of
+from labelgrove.data._mapped import parts_of
 from labelgrove.data._npz import pair_of
 from labelgrove.data._open import split_compression
 from labelgrove.data._pair import is_pair, sides_of
@@ -69,7 +69,7 @@ def format_from_name(path: str) -> str | None:
     format is compressed internally.
     """
     if path != "-" and Path(path).is_dir():
-        return "mapped" if is_mapped(path) else "folder"
+        return "mapped" if parts_of(path) else "folder"  # even if it lacks its header
     if is_pair(path):
         return "xmlc-pair"
     stem, compression = split_compression(path)
