@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from multiprocessing.process import BaseProcess
@@ -110,6 +112,24 @@ def test_what_fails_on_a_worker_is_raised_here(client: Any, tmp_path: Path) -> N
     with pytest.raises(DataError, match="is damaged"):
         distributed.fit(PLTClassifier(), tmp_path / "rows", tmp_path / "model.lg", executor=client)
     assert not (tmp_path / "model.lg").exists()
+
+
+def test_a_scheduler_that_is_lost_is_reported_in_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "cluster").mkdir()
+    alone = Cluster(tmp_path / "cluster")  # without workers, so the command waits
+    written(tmp_path / "rows", some_rows(50))
+    names = [str(tmp_path / "rows"), "-o", str(tmp_path / "m.lg")]
+    words = ["train", *names, "--algorithm", "plt", "--dask", alone.address()]
+    command = subprocess.Popen(
+        [sys.executable, "-m", "labelgrove", *words],
+        env={**os.environ, "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "10s"},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    until(lambda: list(tmp_path.glob(".m.lg.partial/*/counts")))
+    alone.end()
+    _, said = command.communicate()
+    assert said.startswith("error: the executor") and said.count("\n") == 1
 
 
 @pytest.mark.usefixtures("client")

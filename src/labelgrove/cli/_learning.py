@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -228,7 +229,7 @@ def learn_in_pieces(
     """
     if not is_mapped(data):
         raise DataError(f"{data}: expected a folder written by labelgrove convert")
-    dataset = open_dataset(data, verify=False)
+    dataset = open_dataset(data, verify=False)  # already verified by the `Source`
     if not len(dataset.labels.ids):
         raise DataError(f"{data}: no example has a label; no model was written")
     _require_ids(dataset, learner_of(model).vocabulary_)
@@ -238,13 +239,20 @@ def learn_in_pieces(
         if memory is None
         else {"memory": byte_count("--memory", memory, distributed.LEAST_MEMORY)}
     )
-    workers = nullcontext() if dask is None else distributed.client(dask)
+    workers = nullcontext() if dask is None else _client(dask)
     with workers as client, shown(line):
         learnt = distributed.fit(
-            model, data, output, executor=client, progress=line.set_share, **limit
+            model, dataset, output, executor=client, progress=line.set_share, **limit
         )
     n = learnt.examples_seen_
     return Learning(learnt, examples=n, seconds=perf_counter() - begin, passes=1)
+
+
+def _client(address: str) -> Any:
+    """Connect to a Dask scheduler; when it is lost, Dask would log tracebacks before our error."""
+    client = distributed.client(address)
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
+    return client
 
 
 def _require_ids(dataset: Dataset, vocabulary: Vocabulary | None) -> None:
