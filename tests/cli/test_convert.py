@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cli.conftest import as_json, run, write_xmlc
+from labelgrove.data import _mapped
 
 
 @pytest.mark.parametrize("algorithm", ["plt", "online-plt"])
@@ -63,6 +65,22 @@ def test_data_learnt_in_pieces_give_the_same_model(tmp_path: Path) -> None:
     ):
         result = run("train", *arguments, "-o", tmp_path / "no.lg", status=1)
         assert message in result.stderr
+
+
+def test_data_learnt_in_pieces_are_verified_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, verified, mapped = tmp_path / "train", [], _mapped._mapped
+    run("convert", write_xmlc(tmp_path / "train.xmlc"), "-o", folder)
+
+    def spied(path: str, name: str, length: int, checksum: int, verify: bool) -> Any:
+        verified.extend([name] * verify)
+        return mapped(path, name, length, checksum, verify)
+
+    monkeypatch.setattr(_mapped, "_mapped", spied)
+    train = ("train", folder, "-o", tmp_path / "m.lg", "--algorithm", "plt")
+    run(*train, "--memory", "500MB")
+    assert sorted(verified) == sorted(path.name for path in folder.glob("[XY].*"))
 
 
 def test_data_without_labels_teach_nothing_in_pieces_either(tmp_path: Path) -> None:

@@ -136,6 +136,32 @@ def test_an_open_data_set_stands_for_its_path(tmp_path: Path) -> None:
     assert distributed.evaluate(tmp_path / "m.lg", dataset)["examples"] == 30
 
 
+def test_an_open_data_set_that_has_been_replaced_is_not_learnt(tmp_path: Path) -> None:
+    dataset = written(tmp_path / "rows", some_rows(30))
+    distributed.fit(PLTClassifier(), dataset, tmp_path / "m.lg")
+    (tmp_path / "rows").rename(tmp_path / "old")
+    written(tmp_path / "rows", some_rows(30)[::-1])
+    for call in (
+        lambda: distributed.fit(PLTClassifier(), dataset, tmp_path / "m.lg"),
+        lambda: list(distributed.predict_topk(tmp_path / "m.lg", dataset)),
+        lambda: distributed.evaluate(tmp_path / "m.lg", dataset),
+    ):
+        with pytest.raises(DataError, match="has been replaced in the meantime"):
+            call()
+
+
+@given(
+    sizes=st.lists(st.integers(0, 120), min_size=1, max_size=20).map(np.array),
+    most=st.integers(1, 100),
+)
+def test_only_a_single_item_may_exceed_the_size_of_a_range(sizes: Any, most: int) -> None:
+    ranges = _fit._ranges(sizes, most)
+    assert [i for ends in ranges for i in range(*ends)] == list(range(len(sizes)))
+    for begin, end in ranges:
+        assert begin < end
+        assert sizes[begin:end].sum() <= most or not sizes[begin + 1 : end].any()
+
+
 def test_damaged_data_are_refused(tmp_path: Path) -> None:
     written(tmp_path / "rows", some_rows(30))
     distributed.fit(PLTClassifier(), tmp_path / "rows", tmp_path / "m.lg")

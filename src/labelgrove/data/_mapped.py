@@ -123,6 +123,7 @@ class Dataset:
     def __init__(self, path: str, header: Header, arrays: dict[str, NDArray[Any]]) -> None:
         width = header.width
         self.path = path
+        self._header = header
         self.n_rows = header.rows
         self.labels_may_be_names = header.labels_may_be_names
         self.text = texts_over(path, arrays) if width < 0 else None
@@ -184,6 +185,11 @@ def open_dataset(path: str | os.PathLike[str], *, verify: bool = True) -> Datase
     if _FEATURES[0] in arrays and len(arrays[_FEATURES[1]]) != len(arrays[_FEATURES[2]]):
         raise _damaged(folder, f"{_FEATURES[1]} and {_FEATURES[2]} have different lengths")
     return Dataset(folder, header, arrays)
+
+
+def as_dataset(dataset: str | os.PathLike[str]) -> Dataset:
+    """Open a data set, unless it is open already; its opener chose whether to verify it."""
+    return dataset if isinstance(dataset, Dataset) else open_dataset(dataset)
 
 
 def open_arrays(folder: str, *, verify: bool = False) -> tuple[Header, dict[str, NDArray[Any]]]:

@@ -25,8 +25,8 @@ from labelgrove._parameters import byte_count, thread_count
 from labelgrove._paths import followed
 from labelgrove._unfinished import Unfinished
 from labelgrove._version import __version__
-from labelgrove.data import Columns, open_dataset
-from labelgrove.data._mapped import Dataset, open_arrays
+from labelgrove.data import Columns
+from labelgrove.data._mapped import Dataset, as_dataset
 from labelgrove.distributed._executors import TRIES, Workers
 from labelgrove.distributed._plan import plan_units
 from labelgrove.distributed._tasks import (
@@ -96,8 +96,8 @@ def fit(
     model : PLTClassifier, or TextClassifier with one
         Sets the parameters; it is not changed. ``n_jobs`` is the number of threads per task.
     dataset : str or os.PathLike
-        A folder written by `labelgrove.data.convert`, or the `Dataset` opened from it, with texts
-        for a TextClassifier.
+        A folder written by `labelgrove.data.convert`, whose checksums are then verified, or the
+        `Dataset` opened from it; with texts for a TextClassifier.
     output : str or os.PathLike
         The model file. During training its folder temporarily needs space for about twice the
         model, the label vectors, and twice the rows made from texts. Executors on other machines
@@ -154,7 +154,7 @@ def fit(
     target = Path(os.fsdecode(output)).absolute()
     if target.exists() and not target.is_file():
         raise ModelFileError(f"{target}: a model can only replace a regular file")
-    source = open_dataset(dataset)
+    source = as_dataset(dataset)
     run = _Run(learner, front, columns, source, target, memory, executor, progress)
     with held_back() as interrupts:
         run_watched(run.finish, interrupts, run.stop)
@@ -186,9 +186,9 @@ class _Run:
         self._unfinished = Unfinished(target)
         work, data = self._unfinished.path, followed(dataset.path)
         self._workers = None if executor is None else Workers(executor, str(data), str(work))
-        header, _ = open_arrays(str(data))
         options = self._options.for_training(dataset.n_rows)
-        width, text = header.width, None
+        header, text = dataset._header, None
+        width = header.width
         if front is not None:
             begun = clone(front)  # tasks get one without counts, which is small
             text, _ = begun.state()
@@ -445,10 +445,13 @@ class _Assembled:
 
 
 def _ranges(sizes: npt.NDArray[np.int64], most: int) -> list[tuple[int, int]]:
-    """Split items of these sizes into ranges with sums of about `most`."""
-    part = np.cumsum(sizes) // most
-    begins = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist()]
-    return list(zip(begins, [*begins[1:], len(sizes)], strict=True))
+    """Split items into ranges whose sizes add up to at most `most`, or of one larger item."""
+    ends, begin, before, ranges = np.cumsum(sizes), 0, 0, []
+    while begin < len(sizes):
+        end = max(int(np.searchsorted(ends, before + most, "right")), begin + 1)
+        ranges.append((begin, end))
+        begin, before = end, int(ends[end - 1])
+    return ranges
 
 
 def _parts(model: Model) -> tuple[PLTClassifier, TextFeatures | None, Columns | None]:

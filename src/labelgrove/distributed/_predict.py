@@ -18,7 +18,7 @@ from labelgrove._errors import DataError, ModelFileError
 from labelgrove._parameters import integer
 from labelgrove._paths import followed
 from labelgrove._unfinished import identity
-from labelgrove.data._mapped import Header, csr_over, open_arrays, open_dataset, texts_over
+from labelgrove.data._mapped import Header, as_dataset, csr_over, texts_over
 from labelgrove.distributed._executors import Workers
 from labelgrove.distributed._tasks import opened
 from labelgrove.evaluation._figures import Training, figures
@@ -52,8 +52,8 @@ def predict_topk(
     model : str or os.PathLike
         A model file.
     dataset : str or os.PathLike
-        A folder written by `labelgrove.data.convert`, or the `Dataset` opened from it, with texts
-        for a TextClassifier.
+        A folder written by `labelgrove.data.convert`, whose checksums are then verified, or the
+        `Dataset` opened from it; with texts for a TextClassifier.
     k : int
         Maximum number of labels per row.
     start : int
@@ -119,8 +119,8 @@ def evaluate(
         As for `predict_topk`.
     """
     places = check_ks(ks)
-    asked = _opened(model, dataset)
-    labels = open_dataset(asked.data, verify=False).labels
+    source = as_dataset(dataset)
+    asked, labels = _opened(model, source), source.labels
     runs = _runs(0, asked.header.rows)
     tasks = [partial(answer, asked, *run, places[-1], threshold) for run in runs]
     answering = _Answering(_loaded(asked), _in_order(asked, tasks, executor))
@@ -163,9 +163,8 @@ class Asked:
 
 
 def _opened(model: str | os.PathLike[str], dataset: str | os.PathLike[str]) -> Asked:
-    data, path = followed(os.fsdecode(dataset)), followed(os.fsdecode(model))
-    open_dataset(data)  # tasks rely on its checks
-    return Asked(str(path), _state(path), str(data), open_arrays(str(data))[0])
+    source, path = as_dataset(dataset), followed(os.fsdecode(model))  # tasks rely on its checks
+    return Asked(str(path), _state(path), str(followed(source.path)), source._header)
 
 
 def _state(model: Path) -> tuple[int, int]:

@@ -109,7 +109,7 @@ def opened(data: str, header: Header) -> dict[str, npt.NDArray[Any]]:
     found, arrays = open_arrays(data)
     if found != header:
         raise DataError(
-            f"{data}: has been replaced in the meantime; repeat the call to start again"
+            f"{data}: has been replaced in the meantime; repeat the call with the new one"
         )
     return arrays
 
