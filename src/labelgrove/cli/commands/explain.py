@@ -68,8 +68,8 @@ def explain(
     Shows the path through the tree: the probability at each node, and the features that contribute
     most for and against it. In a label tree, the label's probability is the product along the
     path. For a label that is not predicted, also shows the node where it falls out, and by how
-    much. For LOMtree, LdSM and FastXML, also shows the leaves that the example reaches, and the
-    label's share in them.
+    much. For LOMtree, memory trees, LdSM and FastXML, also shows the leaves that the example
+    reaches, and the label's share in them.
     """
     model = load_model(model_file, naming=naming)
     if not hasattr(model, "explain"):
