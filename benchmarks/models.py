@@ -12,7 +12,8 @@ from benchmarks._data import Stream, is_there, load
 from benchmarks._measure import Clock, fresh
 from benchmarks._results import command_line, earlier, kept, write
 from benchmarks.batch import Subject, run_once
-from labelgrove.cli._choice import TRIAL, candidates
+from labelgrove.cli._choice import TRIAL, candidates, cheapest, rank
+from labelgrove.cli._models import create_model
 from labelgrove.evaluation import race
 
 MULTI_LABEL = (
@@ -74,15 +75,21 @@ def about(train: Stream) -> dict[str, Any]:
 def choose(dataset: str) -> dict[str, Any]:
     """Choose a model like ``labelgrove train --algorithm auto``, in this process."""
     train = load(dataset, "train")
+    of_classes = all(len(row) == 1 for row in train.labels)
     models = {
-        name: estimator(**settings)
-        for name, (estimator, settings) in candidates(train.labels).items()
+        name: create_model(algorithm, settings, texts=False, passes=1, jobs=1, seed=0)
+        for name, (algorithm, settings) in candidates(of_classes=of_classes, texts=False).items()
     }
     with Clock() as clock:
         rounds = race(models, train.X, [list(row) for row in train.labels], n_examples=TRIAL)
-    name = type(models[rounds[-1].standings[0].name]).__name__
-    # The first subject with this estimator has the same parameters as in the race.
-    title = next(one.title for one in _subjects(dataset) if one.options["estimator"] == name)
+    best: Any = models[cheapest(rounds[-1].standings, rank)]
+    kind = type(best).__name__, getattr(best, "link", None)
+    # The first subject of this kind has the same parameters as in the race.
+    title = next(
+        one.title
+        for one in _subjects(dataset)
+        if (one.options["estimator"], one.options.get("link")) == kind
+    )
     return {"title": title, "cpu": round(clock.cpu, 2)}
 
 

@@ -350,20 +350,67 @@ def test_auto_says_why_it_leaves_a_reading_that_leads_by_little(
     assert " 51.0, " in told[-3] and told[-3].count("(1.0 ± 1.0 behind, out)") == 1
 
 
-@pytest.mark.parametrize(("error", "expected"), [(0.01, "fastxml"), (0.001, "memory-tree")])
-def test_auto_takes_a_memory_tree_only_if_it_is_clearly_better(
-    texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: float, expected: str
+@pytest.mark.parametrize(
+    ("leaders", "error", "expected"),
+    [
+        (("memory-tree", "fastxml", "plt"), 0.01, "fastxml"),
+        (("memory-tree", "fastxml", "plt"), 0.001, "memory-tree"),
+        (("memory-tree", "plt link=softmax", "plt"), 0.005, "plt link=softmax"),
+        (("plt link=softmax", "memory-tree", "plt"), 0.01, "plt"),
+        (("plt link=softmax", "memory-tree", "plt"), 0.005, "plt link=softmax"),
+    ],
+)
+def test_auto_takes_what_costs_more_only_if_it_is_clearly_better(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    leaders: tuple[str, ...],
+    error: float,
+    expected: str,
 ) -> None:
-    def won_by_memory_tree(*_: Any, **__: Any) -> list[Round]:
-        places = (("memory-tree", 0.0), ("fastxml", 0.01), ("plt", 0.02))
+    def won_by_the_first(*_: Any, **__: Any) -> list[Round]:
+        places = zip(leaders, (0.0, 0.01, 0.02), strict=True)
         standings = [Standing(name, 0.5 - gap, gap, error, True) for name, gap in places]
         return [Round(90, tuple(standings))]
 
-    monkeypatch.setattr("labelgrove.cli._choice.race", won_by_memory_tree)
-    words = ("train", "--algorithm", "auto", "--set", "text.preset=words", texts)
+    monkeypatch.setattr("labelgrove.cli._choice.race", won_by_the_first)
+    data = write_jsonl(tmp_path / "t.jsonl", [{"text": one, "labels": [one]} for one in "abc"])
+    words = ("train", "--algorithm", "auto", "--set", "text.preset=words", data)
     told = run(*words, "-o", tmp_path / "a.lg").stderr
-    assert f"chosen: --algorithm {expected}" in told
-    assert (f"memory-tree is not clearly better than {expected}" in told) == (error == 0.01)
+    assert f"chosen: --algorithm {expected.replace(' ', ' --set ')}" in told
+    assert (f"{leaders[0]} is not clearly better than {expected}" in told) == (
+        leaders[0] != expected
+    )
+
+
+def test_auto_lets_classes_compete_and_rows_keep_their_lengths_where_that_helps(
+    tmp_path: Path,
+) -> None:
+    rng = np.random.default_rng(0)
+    points = [
+        (label, rng.normal(place, 0.5))
+        for label, place in enumerate([(1, 1), (4, 4), (9, 9)] * 100)
+    ]
+    rows = [f"{label % 3} 1:{x:.3f} 2:{y:.3f}\n" for label, (x, y) in points]
+    data = tmp_path / "points.svm"
+    data.write_text("".join(rows))
+    words = ("train", "--algorithm", "auto", "--trial", "150", data, "-o", tmp_path / "a.lg")
+    result = run(*words, "--json")
+    assert json.loads(result.stdout)["settings"] == ["link=softmax", "normalize=false"]
+    assert "plt link=softmax normalize=false " in result.stderr.splitlines()[0]
+    assert "--algorithm plt --set link=softmax --set normalize=false" in result.stderr
+    # What learns only classes does not race if any row has no label or several, drawn or not.
+    data.write_text("".join([*rows, "0,1 1:1 2:1\n"]))
+    told = run(*words).stderr
+    assert "softmax" not in told
+    assert "lomtree" not in told
+
+
+def test_auto_tries_no_lengths_of_texts(tmp_path: Path) -> None:
+    lines = [{"text": f"{word} sea", "labels": [word]} for word in ("cod", "eel", "ray") * 40]
+    data = write_jsonl(tmp_path / "texts.jsonl", lines)
+    told = run("train", "--algorithm", "auto", data, "-o", tmp_path / "a.lg").stderr
+    assert "plt link=softmax " in told
+    assert "normalize" not in told
 
 
 def test_auto_needs_enough_examples_to_hold_some_out(tmp_path: Path) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -27,13 +26,11 @@ TRIAL = 4000
 _ENOUGH = 200
 
 #: Forests of fifty trees would take as long as all other algorithms together.
-_SETTINGS: dict[str, dict[str, Any]] = {
-    "ldsm": {"n_estimators": 10},
-    "fastxml": {"n_estimators": 10},
-}
+_SETTINGS = {"ldsm": ["n_estimators=10"], "fastxml": ["n_estimators=10"]}
 
-#: It predicts many times as slowly as any other algorithm, so it has to be clearly better to win.
-_SLOWEST = "memory-tree"
+#: If each row has one class, classes may compete, and rows of numbers keep their lengths as well.
+_SOFTMAX = ["link=softmax"]
+_SOFTMAX_LENGTHS = [*_SOFTMAX, "normalize=false"]
 
 _SYMBOLS, _PAIRS = "text.symbols=true", "text.preset=words+pairs"
 _SUBWORDS = "text.preset=words+subwords"
@@ -50,14 +47,29 @@ _READINGS: tuple[tuple[int, list[str]], ...] = (
 )
 
 
-def candidates(labels: Sequence[Collection[Any]]) -> dict[str, tuple[Any, dict[str, Any]]]:
-    """Map each algorithm that can learn these labels to its estimator and parameters."""
-    of_classes = all(len(row) == 1 for row in labels)
-    return {
-        name: (estimator, _SETTINGS.get(name, {}))
+def candidates(*, of_classes: bool, texts: bool) -> dict[str, tuple[str, list[str]]]:
+    """Map the name of each candidate to its algorithm and what it sets, as for ``--set``.
+
+    ``of_classes`` says that every example has exactly one label.
+    """
+    found = {
+        name: (name, _SETTINGS.get(name, []))
         for name, estimator in ALGORITHMS.items()
         if of_classes or estimator is not LOMTreeClassifier
     }
+    if of_classes:
+        for settings in (_SOFTMAX,) if texts else (_SOFTMAX, _SOFTMAX_LENGTHS):
+            found[" ".join(["plt", *settings])] = "plt", settings
+    return found
+
+
+def rank(candidate: str) -> int:
+    """Return 0 for algorithms with their defaults; others have to be clearly better to win.
+
+    Softmax takes almost four times as long to learn as ``plt`` without, and a memory tree many
+    times as long to predict as any other.
+    """
+    return 2 if candidate == "memory-tree" else int(candidate.startswith("plt "))
 
 
 def chosen_algorithm(
@@ -71,25 +83,22 @@ def chosen_algorithm(
 
     ``make(algorithm, assignments)`` creates a model; ``size`` examples are drawn for the race.
     Returns the winning algorithm and the ``--set`` options it ran with, the ``given`` ones first.
-    A memory tree wins only if it is clearly better than all others. If texts are to be learnt, and
-    no option says how, the winner also tries several ways to read them, and the cheapest that is
-    not clearly behind the best is chosen.
+    Softmax and a memory tree win only if they are clearly better than the others. If texts are to
+    be learnt, and no option says how, the winner also tries several ways to read them, and the
+    cheapest that is not clearly behind the best is chosen.
     """
     source.refuse_pipe("--algorithm auto")
-    sample = _sample(source, size, seed)
+    sample, of_classes = _sample(source, size, seed)
     if sample.n_rows < FOLDS:
         raise DataError(
             f"--algorithm auto: {source.path} holds {counted(sample.n_rows, 'example')}; expected "
             f"at least {FOLDS}, to hold some out"
         )
-    settings = {
-        name: [*given, *(f"{key}={value}" for key, value in parameters.items())]
-        for name, (_, parameters) in candidates(sample.labels).items()
-    }
+    racing = candidates(of_classes=of_classes, texts=source.is_text)
     models = {}
-    for name, chosen in settings.items():
+    for name, (algorithm, settings) in racing.items():
         try:
-            models[name] = make(name, chosen)
+            models[name] = make(algorithm, [*given, *settings])
         except ParameterError as error:  # of an option that all algorithms get
             raise ParameterError(f"--algorithm auto, {name}: {error}") from None
     X = inputs_of(next(iter(models.values())), sample, source.path)
@@ -100,44 +109,47 @@ def chosen_algorithm(
             say(_standings(one))
         return rounds[-1].standings
 
-    best = _cheapest(run(models), lambda name: name == _SLOWEST)
-    chosen = settings[best]
+    best = cheapest(run(models), rank)
+    algorithm, settings = racing[best]
+    chosen = [*given, *settings]
     if source.is_text and not any(one.startswith("text.") for one in given):
-        readings = {" ".join([best, *more]): (rank, more) for rank, more in _READINGS}
+        readings = {" ".join([best, *more]): (cost, more) for cost, more in _READINGS}
         standings = run(
-            {name: make(best, [*chosen, *more]) for name, (_, more) in readings.items()}
+            {name: make(algorithm, [*chosen, *more]) for name, (_, more) in readings.items()}
         )
-        cheapest = _cheapest(standings, lambda name: readings[name][0])
-        chosen = [*chosen, *readings[cheapest][1]]
+        reading = cheapest(standings, lambda name: readings[name][0])
+        chosen += readings[reading][1]
     if sample.n_rows < _ENOUGH:
         say_warning(
             f"{counted(sample.n_rows, 'example')} are too few for a reliable choice; expected at "
             f"least {_ENOUGH}"
         )
     options = "".join(f" --set {one}" for one in chosen[len(given) :])
-    say(f"chosen: --algorithm {best}{options}")
-    return best, chosen
+    say(f"chosen: --algorithm {algorithm}{options}")
+    return algorithm, chosen
 
 
-def _cheapest(standings: Sequence[Standing], cost: Callable[[str], int]) -> str:
+def cheapest(standings: Sequence[Standing], cost: Callable[[str], int]) -> str:
     """Return the cheapest of those not clearly behind the best, the best one of equal cost."""
     near = [one.name for one in standings if one.behind <= CLEARLY * one.error]
-    cheapest = min(near, key=cost)
-    if cheapest != near[0]:
-        say(f"{near[0]} is not clearly better than {cheapest}, and costs more time")
-    return cheapest
+    found = min(near, key=cost)
+    if found != near[0]:
+        say(f"{near[0]} is not clearly better than {found}, a cheaper or simpler choice")
+    return found
 
 
-def _sample(source: Source, size: int, seed: int) -> Examples:
-    """Draw ``size`` examples at random, in file order."""
+def _sample(source: Source, size: int, seed: int) -> tuple[Examples, bool]:
+    """Draw ``size`` examples at random, in file order; say if all in the file have one label."""
     random = np.random.default_rng(seed)
+    of_classes = True
     kept: list[Examples] = []
     keys = np.zeros(0)
     for part in source.chunks():
+        of_classes = of_classes and all(len(row) == 1 for row in part.labels)
         keys = np.append(keys, random.random(part.n_rows))
         chosen = np.sort(np.argsort(keys)[:size])
         kept, keys = [rows(joined([*kept, part]), chosen)], keys[chosen]
-    return kept[0]
+    return kept[0], of_classes
 
 
 def _standings(one: Round) -> str:
