@@ -59,6 +59,7 @@ void BatchSolver::solve(const SolverOptions& options, const NodeProblem& problem
   options_ = options;
   start(problem, children);
   find_shares(problem, targets, example_costs);
+  find_rarities(problem, targets);
   hold_out(stream ^ (std::uint64_t{children.front()} << 32));  // others for the siblings learnt apart
   bool everyone = held_out_.empty();  // whether this pass visits all examples: only then may it be the last
   bool converged = false;
@@ -127,6 +128,15 @@ void BatchSolver::find_shares(const NodeProblem& problem, const NodeExamples& ta
   }
 }
 
+void BatchSolver::find_rarities(const NodeProblem& problem, const NodeExamples& targets) {
+  std::vector<std::uint64_t> positives(columns_);
+  for (std::size_t i = 0; i < problem.size(); ++i) {
+    for_each_positive(targets, i, [&](std::uint32_t column, std::uint64_t) { ++positives[column]; });
+  }
+  rarities_.clear();
+  for (const std::uint64_t count : positives) rarities_.push_back(rarity_of(count, problem.size()));
+}
+
 void BatchSolver::hold_out(std::uint64_t stream) {
   held_out_.clear();
   margin_counts_ = {};
@@ -152,7 +162,9 @@ void BatchSolver::learn_from_all(const NodeProblem& problem, const NodeExamples&
     const Features x = problem[i];
     kernels().table_margins(weights_.data(), stride_, x.ids, x.values, x.size, stride_, margins_.data());
     set_positives(targets, i, options_.cost);
-    for (std::uint32_t c = 0; c < columns_; ++c) margin_counts_.add(margins_[c], targets_[c] > 0.0F);
+    for (std::uint32_t c = 0; c < columns_; ++c) {
+      margin_counts_.add(margins_[c], targets_[c] > 0.0F, rarities_[c]);
+    }
     forget_positives(targets, i);
   }
   held_out_.clear();

@@ -47,10 +47,11 @@ struct Task {
 // The weights kept for some children of a node, by row of the node's table.
 struct Tile {
   std::vector<std::uint32_t> children;
-  std::vector<float> bias;          // by child
-  std::vector<std::uint32_t> rows;  // increasing
-  std::vector<FeatureId> features;  // of the rows
-  std::vector<std::uint64_t> ends;  // the end of each row's weights
+  std::vector<float> bias;             // by child
+  std::vector<std::uint8_t> rarities;  // by child
+  std::vector<std::uint32_t> rows;     // increasing
+  std::vector<FeatureId> features;     // of the rows
+  std::vector<std::uint64_t> ends;     // the end of each row's weights
   std::vector<std::uint32_t> columns;
   std::vector<float> weights;
 };
@@ -81,11 +82,13 @@ bool is_constant(const Balance& balance, const NodeExamples& examples, std::uint
   return balance.positives[child] == 0 || balance.positives[child] == examples.size();
 }
 
-Tile constant_tile(const TrainingOptions& options, const Balance& balance, std::uint32_t child) {
+Tile constant_tile(const TrainingOptions& options, const Balance& balance, const NodeExamples& examples,
+                   std::uint32_t child) {
   const bool positive = balance.positives[child] > 0;
   const double cost = positive ? balance.positive[child] : balance.all;
   const auto margin = static_cast<float>(constant_margin(options.solver, cost));
-  return {{child}, {positive ? margin : -margin}, {}, {}, {}, {}, {}};
+  const std::uint8_t rarity = rarity_of(balance.positives[child], examples.size());
+  return {{child}, {positive ? margin : -margin}, {rarity}, {}, {}, {}, {}, {}};
 }
 
 bool is_dense(const NodeProblem& problem) {
@@ -131,6 +134,7 @@ Tile keep_weights(const TrainingOptions& options, const TrainingSet& data, const
                   const BatchSolver& solver, std::span<const std::uint32_t> children) {
   Tile tile;
   tile.children.assign(children.begin(), children.end());
+  tile.rarities.assign(solver.rarities().begin(), solver.rarities().end());
   const std::size_t stride = solver.stride();  // columns beyond the children are zero
   const float* row = solver.weights().data();
   for (std::size_t c = 0; c < children.size(); ++c) tile.bias.push_back(row[c] * options.solver.bias);
@@ -192,13 +196,17 @@ void for_each_row(const Tile& tile, Take&& take) {
   }
 }
 
-CompactedBlock assemble(Link link, std::uint32_t children, std::vector<Tile> tiles) {
+CompactedBlock assemble(Link link, bool with_rarities, std::uint32_t children, std::vector<Tile> tiles) {
   std::ranges::sort(tiles, {}, [](const Tile& tile) { return tile.children.front(); });
   SparseBlock block{link, 1.0F, std::vector<float>(children), {}, {0}, {}, {}};
+  if (with_rarities) block.rarities.resize(children);
   std::size_t rows = 0;
   for (const Tile& tile : tiles) {
     if (!tile.rows.empty()) rows = std::max<std::size_t>(rows, tile.rows.back() + std::size_t{1});
-    for (std::size_t c = 0; c < tile.children.size(); ++c) block.bias[tile.children[c]] = tile.bias[c];
+    for (std::size_t c = 0; c < tile.children.size(); ++c) {
+      block.bias[tile.children[c]] = tile.bias[c];
+      if (with_rarities) block.rarities[tile.children[c]] = tile.rarities[c];
+    }
   }
   std::vector<std::uint64_t> next(rows);  // by row of the table: the number of weights, then where the next one goes
   std::vector<FeatureId> features(rows);
@@ -314,7 +322,7 @@ class Assembly {
       if (competing() ? width_[v] > 1 && examples.size() > 0 : !is_constant(balance, examples, c)) {
         node.children.push_back(c);
       } else {
-        tiles_[v].push_back(constant_tile(options_, balance, c));
+        tiles_[v].push_back(constant_tile(options_, balance, examples, c));
       }
     }
     for (const std::uint32_t i : examples.examples) node.child_cost += data_.example(i).x.size;
@@ -323,7 +331,11 @@ class Assembly {
     return node;
   }
 
-  void finish(NodeId v, Link link) { blocks_[place_[v]] = assemble(link, width_[v], std::exchange(tiles_[v], {})); }
+  // All blocks tell rarities if any may need them, so that those of nodes learnt in pieces can be joined.
+  void finish(NodeId v, Link link) {
+    const bool calibrated = options_.link == Link::calibrated;
+    blocks_[place_[v]] = assemble(link, calibrated, width_[v], std::exchange(tiles_[v], {}));
+  }
 
   // Of nodes whose children all, or nearly all, of their examples have, or none: their margins are far surer.
   Link fixed_link() const { return options_.link == Link::calibrated ? Link::squared_hinge : options_.link; }

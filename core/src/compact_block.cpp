@@ -61,7 +61,7 @@ void CompactBlock::predict_located(const Features&, Workspace& work, float* prob
   work.bytes += compact_kernels().margins(rows_, work.compact_rows.data(), work.values.data(), work.located,
                                           work.sums.data(), margins);
   for (std::size_t c = 0; c < columns; ++c) margins[c] *= scale_;
-  if (calibration_) calibration_->apply(margins, rows_.columns, probabilities);
+  if (calibration_) calibration_->apply(margins, rarities_, rows_.columns, probabilities);
   else apply_link(link_, margins, rows_.columns, probabilities);
 }
 
@@ -93,6 +93,7 @@ std::vector<FeatureId> CompactBlock::features() const {
 
 LinearBlock CompactBlock::linear() const {
   LinearBlock all{link_, scale_, rows_.columns, {}, {rows_.bias, rows_.bias + rows_.columns}, calibration_};
+  if (rarities_ != nullptr) all.rarities.assign(rarities_, rarities_ + rows_.columns);
   all.features.reserve(features_);
   all.weights.resize((std::size_t{features_} + 1) * rows_.columns);
   std::vector<float> sums(sums_size(rows_.columns));

@@ -14,6 +14,7 @@ namespace labelgrove {
 namespace {
 
 constexpr std::size_t kMostTrees = 1000;
+constexpr const char* kRarityArray = "weights.rarity";
 
 std::vector<const NodeBlock*> inner_blocks(std::span<const TreeView> trees) {
   std::vector<const NodeBlock*> blocks;
@@ -45,8 +46,9 @@ void write_trees(std::span<const LabelTree* const> trees, std::uint64_t examples
 
 void write_margins(const Calibration* calibration, ArrayWriter& out) {
   if (calibration == nullptr) return;
-  std::ranges::copy(calibration->counts().negatives(), out.u64("margins.negative", MarginCounts::kBins).begin());
-  std::ranges::copy(calibration->counts().positives(), out.u64("margins.positive", MarginCounts::kBins).begin());
+  const MarginCounts& counts = calibration->counts();
+  std::ranges::copy(counts.negatives(), out.u64("margins.negative", counts.negatives().size()).begin());
+  std::ranges::copy(counts.positives(), out.u64("margins.positive", counts.positives().size()).begin());
 }
 
 std::shared_ptr<const Calibration> read_calibration(const ArrayReader& saved) {
@@ -54,13 +56,14 @@ std::shared_ptr<const Calibration> read_calibration(const ArrayReader& saved) {
   const auto negatives = saved.u64("margins.negative");
   const auto positives = saved.u64("margins.positive");
   constexpr std::size_t kBins = MarginCounts::kBins;
-  require(negatives.size() == kBins && positives.size() == kBins,
-          "arrays 'margins.negative' and 'margins.positive' must hold a count for each of 256 bins");
+  constexpr std::size_t kAll = kRarities * kBins;  // or kBins in a file that does not tell rarities
+  require((negatives.size() == kAll || negatives.size() == kBins) && positives.size() == negatives.size(),
+          "arrays 'margins.negative' and 'margins.positive' must hold ", kAll, " or ", kBins, " counts each");
   const auto is_count = [](std::uint64_t count) { return count <= kMostExamples; };
   require(std::ranges::all_of(negatives, is_count) && std::ranges::all_of(positives, is_count),
           "arrays 'margins.negative' and 'margins.positive' hold a count that is too large");
   MarginCounts counts;
-  counts.add(negatives.first<kBins>(), positives.first<kBins>());
+  counts.add(negatives, positives);
   return std::make_shared<const Calibration>(counts);
 }
 
@@ -110,6 +113,8 @@ void write_blocks(std::span<const CompactedBlock> blocks, ArrayWriter& out) {
   auto all_rows = out.bytes("weights.row", total(blocks, &Block::rows) + kBytesBehind);
   join(blocks, &Block::rows, all_rows);
   std::ranges::fill(all_rows.last(kBytesBehind), std::uint8_t{0});
+  const std::size_t rarities = total(blocks, &Block::rarities);
+  if (rarities > 0) join(blocks, &Block::rarities, out.bytes(kRarityArray, rarities));
   const auto calibrated = std::ranges::find_if(blocks, [](const auto& block) { return block.calibration != nullptr; });
   if (calibrated != blocks.end()) write_margins(calibrated->calibration.get(), out);
 }
@@ -169,10 +174,15 @@ CompactPlt::CompactPlt(bool normalize, const ArrayReader& saved) : normalize_(no
   Pieces<float> biases(saved, "weights.bias");
   Pieces<float> scales(saved, "weights.scale");
   Pieces<std::uint8_t> rows(saved, "weights.row");
+  const bool tells_rarities = saved.has(kRarityArray);
+  Pieces<std::uint8_t> rarities(saved, kRarityArray, tells_rarities);
   const auto keep = [this](const auto&... pieces) { (arrays_.emplace_back(pieces.name(), pieces.all()), ...); };
   keep(links, link_scales, features, pairs, multipliers, row_bytes, index, offsets, biases, scales, rows);
+  if (tells_rarities) keep(rarities);
+  require(std::ranges::all_of(rarities.all(), [](std::uint8_t rarity) { return rarity < kRarities; }), "array '",
+          kRarityArray, "' must hold numbers below ", kRarities);
   weight_bytes_ = index.all().size_bytes() + offsets.all().size_bytes() + biases.all().size_bytes() +
-                  scales.all().size_bytes() + rows.all().size_bytes();
+                  scales.all().size_bytes() + rarities.all().size_bytes() + rows.all().size_bytes();
   calibration_ = read_calibration(saved);
   require(all_finite(link_scales.all()) && all_within(biases.all(), kLargestWeight) &&
               all_within(scales.all(), kLargestWeight / kMostInt8),
@@ -195,10 +205,11 @@ CompactPlt::CompactPlt(bool normalize, const ArrayReader& saved) : normalize_(no
     view.rows = rows.take(bytes).data();
     view.bias = biases.take(columns).data();
     if (type_ == WeightType::int8) view.scale = scales.take(columns).data();
+    const std::uint8_t* const rarity = tells_rarities ? rarities.take(columns).data() : nullptr;
     const std::uint64_t kept = check_compact_rows(view, known, bytes, where);
     reading.went_over(bytes + view.pairs * sizeof(CompactRows::Pair));
     return std::make_unique<CompactBlock>(static_cast<Link>(link), link_scales.one(), view, known, kept,
-                                          calibrated ? calibration_ : nullptr);
+                                          calibrated ? calibration_ : nullptr, rarity);
   };
 
   const auto sizes = saved.u32("tree.nodes");
@@ -218,7 +229,7 @@ CompactPlt::CompactPlt(bool normalize, const ArrayReader& saved) : normalize_(no
     trees_.emplace_back(std::move(tree), std::move(blocks));
   }
   finish_all(parents, labels, silent, links, link_scales, features, pairs, multipliers, row_bytes, index, offsets,
-             biases, scales);
+             biases, scales, rarities);
   rows.take(kBytesBehind);
   rows.finish();
 }

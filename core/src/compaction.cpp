@@ -185,7 +185,7 @@ std::vector<std::uint32_t> start_index(std::vector<KeptRow>& kept, CompactedBloc
 }  // namespace
 
 SparseBlock sparse(const LinearBlock& block) {
-  SparseBlock out{block.link, block.scale, {}, block.features, {0}, {}, {}, block.calibration};
+  SparseBlock out{block.link, block.scale, {}, block.features, {0}, {}, {}, block.calibration, block.rarities};
   out.bias.assign(block.weights.begin(), block.weights.begin() + block.children);
   for (std::size_t i = 1; i <= block.features.size(); ++i) {
     for (std::uint32_t c = 0; c < block.children; ++c) {
@@ -206,6 +206,7 @@ CompactedBlock compacted(const SparseBlock& block, const Compaction& how) {
   out.link = block.link;
   out.link_scale = block.scale;
   out.calibration = block.calibration;
+  out.rarities = block.rarities;
   out.features = static_cast<std::uint32_t>(kept.size());
   out.bias = block.bias;
   out.scale = encoder.scale();

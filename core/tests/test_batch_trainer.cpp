@@ -182,6 +182,8 @@ TEST("batch plt: refuses inconsistent arrays, and names them") {
   refused(
       [](MemoryArchive& a) { a.arrays()["margins.negative"] = std::vector<std::uint64_t>(256, ~std::uint64_t{0}); });
   refused([](MemoryArchive& a) { a.arrays().erase("margins.positive"); });
+  refused([](MemoryArchive& a) { a.arrays()["weights.rarity"] = std::vector<std::uint8_t>(1); });
+  refused([](MemoryArchive& a) { std::get<std::vector<std::uint8_t>>(a.arrays()["weights.rarity"]).back() = 5; });
   refused([](MemoryArchive& a) { a = without_counts(a); });
   refused([](MemoryArchive& a) { a.arrays()["tree.nodes"] = std::vector<std::uint32_t>(1, 1U << 30); });
   refused([](MemoryArchive& a) { a.arrays()["block.features"] = std::vector<std::uint32_t>(1, 1U << 30); });

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
+from sklearn.metrics import log_loss
 
 from labelgrove import PLTClassifier, _core
 from labelgrove.metrics import expected_calibration_error
@@ -36,7 +37,7 @@ def arrays_of(clf: PLTClassifier) -> dict[str, Any]:
 def margins(clf: PLTClassifier, X: Any) -> npt.NDArray[np.float64]:
     """Of the labels of a flat tree; NaN where the squared hinge's link hardly tells them apart."""
     arrays = arrays_of(clf)
-    del arrays["margins.negative"], arrays["margins.positive"]
+    del arrays["margins.negative"], arrays["margins.positive"], arrays["weights.rarity"]
     arrays["block.link"][:] = _core.Link.squared_hinge.value
     plain = PLTClassifier(tree="flat", link="squared_hinge").fit(X[:30], [[0]] * 30)
     plain._learned = clf._learned.__class__(
@@ -49,43 +50,83 @@ def margins(clf: PLTClassifier, X: Any) -> npt.NDArray[np.float64]:
 
 def test_the_format_gives_the_numbers_of_the_twin() -> None:
     page = Path(__file__).parents[2] / "docs" / "format.md"
-    [link] = re.findall(r"(?ms)^\*\*Link 4\.\*\*.*?\n\n", page.read_text("utf-8"))
+    [link] = re.findall(r"(?ms)^\*\*Link 4\.\*\*.*?(?=^\*\*)", page.read_text("utf-8"))
     words = " ".join(link.split())
     for phrase in (
         f"divided by {twin.POSITIVES_FOR_ONE} and rounded down, at most {twin.MOST_OF_EACH}.",
         f"at least {twin.FEWEST_CHILDREN} children",
         f"at least {twin.LEAST_DOUBT} and at most {1 - twin.LEAST_DOUBT}.",
         f"fewer than {twin.FEWEST_POSITIVES} right children",
+        f"max(0, z + {-twin.KNOTS[0]:.0f}) + d max(0, z)",
+        f"plus {twin.TOWARDS_ALL / 2:.0f} (a² +",
+        f"at least {twin.LEAST_SLOPE} times as far",
     ):
         assert phrase in words
 
 
 @settings(max_examples=30)
-@given(st.integers(0, 2**20), st.floats(0.2, 4.0), st.integers(1, 3000))
-def test_the_curve_is_the_twins(seed: int, slope: float, n: int) -> None:
+@given(st.integers(0, 2**20), st.floats(0.2, 4.0), st.integers(1, 3000), st.integers(1, 5))
+def test_the_curves_are_the_twins(seed: int, slope: float, n: int, rarities: int) -> None:
     rng = np.random.default_rng(seed)
     m = np.clip(rng.normal(size=n) - 0.5, -3.99, 3.99)
     right = rng.random(n) < 1 / (1 + np.exp(-slope * m))
     bins = ((m + twin.RANGE) / (2 * twin.RANGE) * twin.BINS).astype(int)
-    negatives, positives = (np.bincount(bins[right == r], minlength=256) for r in (False, True))
-    curve = twin.curve(negatives.tolist(), positives.tolist())
+    there = rng.choice(twin.RARITIES, rarities, replace=False)
+    bins += twin.BINS * rng.choice(there, n)
+    size = twin.RARITIES * twin.BINS
+    negatives, positives = (np.bincount(bins[right == r], minlength=size) for r in (False, True))
+    by_rarity = [c.reshape(twin.RARITIES, twin.BINS).tolist() for c in (negatives, positives)]
+    curves = twin.curves(*by_rarity)
     clf = PLTClassifier(tree="flat", bias=0.0).fit(np.eye(2, dtype=np.float32), [["a"], ["b"]])
     arrays = arrays_of(clf)
     arrays["block.link"][:] = _core.Link.calibrated.value
     arrays |= {
         "margins.negative": negatives.astype(np.uint64),
         "margins.positive": positives.astype(np.uint64),
+        "weights.rarity": np.array([0, *rng.choice(twin.RARITIES, 2)], np.uint8),
     }
     engine = _core.CompactPlt.load({"normalize": False}, arrays, True)
     x = rng.uniform(-8, 8, (20, 1)).astype(np.float32)
     rows = np.arange(21), np.zeros(20, np.uint32), x.ravel()
     found, scores, *_ = engine.top_k(*rows, 2, 0, None, 1)
-    of_root = twin.probability(curve, arrays["weights.bias"][0])
+    of_root = twin.probability(curves[0], arrays["weights.bias"][0])
     weight = 2 / 3  # 2C / (1 + 2C |x|^2), C = 1: what one example of either label teaches
     for value, labels, p in zip(x.ravel(), found, scores, strict=True):
         for label, score in zip(labels, p, strict=True):
+            curve = curves[arrays["weights.rarity"][1 + label]]
             expected = twin.probability(curve, float(value) * (weight if label == 0 else -weight))
             assert score == pytest.approx(of_root * expected, rel=1e-3, abs=1e-6)
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "log"])
+def test_children_are_as_rare_as_they_are_among_their_nodes_examples(loss: str) -> None:
+    rng = np.random.default_rng(0)
+    X, Y = noisy(400)
+    counts = [1, 2, 6, 7, 24, 25, 99, 100, 399, 400]
+    Y = np.stack([rng.permutation(400) < count for count in counts], axis=1).astype(int)
+    found = arrays_of(PLTClassifier(tree="flat", loss=loss).fit(X, Y)).get("weights.rarity")
+    expected = [0, *(twin.rarity(count, 400) for count in counts)]
+    assert len(set(expected)) == twin.RARITIES
+    assert found is None if loss == "log" else found.tolist() == expected
+
+
+def test_a_model_that_tells_no_rarities_has_one_curve() -> None:
+    X, Y = noisy()
+    clf = PLTClassifier().fit(X, Y)
+    arrays = arrays_of(clf)
+    assert len(set(arrays["weights.rarity"].tolist())) > 1
+    before = dict(arrays)
+    del before["weights.rarity"]
+    for name in ("margins.negative", "margins.positive"):
+        before[name] = arrays[name].reshape(twin.RARITIES, twin.BINS).sum(axis=0)
+    of_one = {**arrays, "weights.rarity": np.zeros_like(arrays["weights.rarity"])}
+    for name in ("margins.negative", "margins.positive"):
+        of_one[name] = np.concatenate([before[name], np.zeros(4 * twin.BINS, np.uint64)])
+    rows = csr_array(X)
+    engines = [_core.CompactPlt.load({"normalize": True}, a, True) for a in (before, of_one)]
+    of_rows = rows.indptr.astype(np.int64), rows.indices.astype(np.uint32), rows.data
+    old, new = (engine.top_k(*of_rows, 5, 0, None, 1) for engine in engines)
+    assert all(np.array_equal(a, b) for a, b in zip(old[:2], new[:2], strict=True))
 
 
 def test_classes_that_are_far_apart_are_sure() -> None:
@@ -95,7 +136,8 @@ def test_classes_that_are_far_apart_are_sure() -> None:
     clf = PLTClassifier().fit(X[:4000], rare[:4000])
     p = clf.predict_proba(X[4000:])[:, 1]
     assert p[~rare[4000:]].mean() < 0.015
-    assert p[rare[4000:]].mean() > 0.4
+    knowing_nothing = log_loss(rare[4000:], np.full(4000, rare.mean()))
+    assert log_loss(rare[4000:], p) < 0.4 * knowing_nothing
 
 
 def test_every_example_held_out_is_counted_once_for_every_label() -> None:
@@ -139,14 +181,18 @@ def test_probabilities_are_right_as_often_as_they_say() -> None:
     assert measured < fixed / 2
 
 
-def test_siblings_keep_their_order() -> None:
+def test_siblings_of_one_rarity_keep_their_order() -> None:
     X, Y = noisy()
+    Y[0] = list(range(12))  # so that the children are in the order of the classes
     clf = PLTClassifier(tree="flat").fit(X, Y)
     m, P = margins(clf, X), clf.predict_proba(X).toarray()
+    rarities = arrays_of(clf)["weights.rarity"][1:]
+    assert len(set(rarities.tolist())) > 1
     for row, scores in zip(m, P, strict=True):
-        there = np.flatnonzero(~np.isnan(row))
-        order = there[np.argsort(row[there])]
-        assert (np.diff(scores[order]) >= 0).all()
+        for rarity in set(rarities.tolist()):
+            there = np.flatnonzero(~np.isnan(row) & (rarities == rarity))
+            order = there[np.argsort(row[there])]
+            assert (np.diff(scores[order]) >= 0).all()
 
 
 @pytest.mark.parametrize(("n", "share"), [(100, 0.3), (400, 0.25), (2000, 0.1)])

@@ -1,4 +1,4 @@
-"""The measured link of a batch model, in plain Python: isotonic regression, lines of log-odds."""
+"""The measured link of a batch model, in plain Python: isotonic, then logistic regression."""
 
 from __future__ import annotations
 
@@ -6,9 +6,16 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import minimize
+
+Counts = Sequence[Sequence[int]]
+
 BINS, RANGE = 256, 4.0
 FEWEST_POSITIVES, POSITIVES_FOR_ONE, MOST_OF_EACH = 20, 200, 4
 FEWEST_CHILDREN, LEAST_DOUBT = 8, 0.02
+RARITIES, KNOTS, TOWARDS_ALL, LEAST_SLOPE = 5, (-2.0, 0.0), 20.0, 0.05
 
 
 def centre(b: int) -> float:
@@ -33,10 +40,47 @@ def isotonic(positives: Sequence[float], sizes: Sequence[float]) -> list[float]:
     ]
 
 
-def curve(negatives: Sequence[int], positives: Sequence[int]) -> list[float]:
-    """The probability at the centre of every bin."""
-    if sum(positives) < FEWEST_POSITIVES:
-        return [squared_hinge(centre(b)) for b in range(BINS)]
+def rarity(positives: int, examples: int) -> int:
+    """Of a child: the least r with a share of 4^-(r + 1) or more, at most 4."""
+    return next((r for r in range(RARITIES) if positives * 4 ** (r + 1) >= examples), RARITIES - 1)
+
+
+def curves(negatives: Counts, positives: Counts) -> list[list[float]]:
+    """The probability at the centre of every bin, for children of each rarity."""
+    wrong, right = (np.sum(counts, axis=0).tolist() for counts in (negatives, positives))
+    if sum(right) < FEWEST_POSITIVES:
+        return [[squared_hinge(centre(b)) for b in range(BINS)]] * RARITIES
+    of_all = log_odds(wrong, right)
+    found = [
+        of_all if n == 0 or n == sum(wrong) + sum(right) else bent(of_all, *of_rarity)
+        for n, *of_rarity in zip(
+            np.sum(negatives, axis=1) + np.sum(positives, axis=1), negatives, positives, strict=True
+        )
+    ]
+    return [[1 / (1 + math.exp(-z)) for z in one] for one in found]
+
+
+def bent(
+    of_all: Sequence[float], negatives: Sequence[int], positives: Sequence[int]
+) -> list[float]:
+    """The log-odds of some children: a piecewise linear function of those of all."""
+    z = np.array(of_all)
+    terms = np.stack([np.ones(BINS), z, *(np.maximum(z - knot, 0) for knot in KNOTS)], axis=1)
+    start = np.array([0.0, 1.0, *(0.0 for _ in KNOTS)])
+
+    def loss(w: npt.NDArray[np.float64]) -> float:
+        odds = terms @ w
+        of_children = positives @ np.logaddexp(0, -odds) + negatives @ np.logaddexp(0, odds)
+        return float(of_children + TOWARDS_ALL / 2 * ((w - start) ** 2).sum())
+
+    found = terms @ minimize(loss, start, method="BFGS", options={"gtol": 1e-6}).x
+    for b in range(1, BINS):
+        found[b] = max(found[b], found[b - 1] + LEAST_SLOPE * (z[b] - z[b - 1]))
+    return [float(odds) for odds in found]
+
+
+def log_odds(negatives: Sequence[int], positives: Sequence[int]) -> list[float]:
+    """The log-odds at the centre of every bin, of all children."""
     of_each = min(sum(positives) // POSITIVES_FOR_ONE, MOST_OF_EACH)
     groups: list[list[int]] = [[]]  # of neighbouring bins
     for b in range(BINS):
@@ -67,7 +111,7 @@ def curve(negatives: Sequence[int], positives: Sequence[int]) -> list[float]:
         (RANGE, 1 - (1 - points[-1][1]) / 4),
     ]
     lines = [(m, math.log(p / (1 - p))) for m, p in points]
-    return [1 / (1 + math.exp(-_between(lines, centre(b)))) for b in range(BINS)]
+    return [_between(lines, centre(b)) for b in range(BINS)]
 
 
 def probability(at_centre: Sequence[float], margin: float) -> float:

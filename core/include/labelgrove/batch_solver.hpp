@@ -64,6 +64,8 @@ class BatchSolver {
   std::uint32_t stride() const { return stride_; }
   // Margins of the examples held out, before the first step on any of them.
   const MarginCounts& margin_counts() const { return margin_counts_; }
+  // Of the children trained, among the node's examples.
+  std::span<const std::uint8_t> rarities() const { return rarities_; }
 
  private:
   // When to visit an example again: in pass `due`, after a nap of `nap` passes.
@@ -73,6 +75,7 @@ class BatchSolver {
   };
 
   void start(const NodeProblem& problem, std::span<const std::uint32_t> children);
+  void find_rarities(const NodeProblem& problem, const NodeExamples& targets);
   void hold_out(std::uint64_t stream);
   void learn_from_all(const NodeProblem& problem, const NodeExamples& targets, std::span<const float> example_costs,
                       std::uint32_t pass);
@@ -105,6 +108,7 @@ class BatchSolver {
   std::vector<Turn> turns_;               // by example
   std::vector<std::uint32_t> held_out_;   // examples that are not learnt from yet, increasing
   MarginCounts margin_counts_;
+  std::vector<std::uint8_t> rarities_;  // by column
   std::vector<std::uint32_t> order_;
   // The example being visited, by column; between visits the values of an example without positives.
   std::vector<float> margins_;

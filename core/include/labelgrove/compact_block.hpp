@@ -17,16 +17,17 @@ namespace labelgrove {
 
 class CompactBlock final : public NodeBlock {
  public:
-  // The arrays of `rows` must outlive the block. REQUIRES: check_compact_rows() has accepted them and returned
-  // `weights`.
+  // The arrays of `rows` and the `rarities` of the children, if given, must outlive the block. REQUIRES:
+  // check_compact_rows() has accepted the rows and returned `weights`, and each rarity is less than kRarities.
   CompactBlock(Link link, float scale, const CompactRows& rows, std::uint32_t features, std::uint64_t weights,
-               std::shared_ptr<const Calibration> calibration = {})
+               std::shared_ptr<const Calibration> calibration = {}, const std::uint8_t* rarities = nullptr)
       : link_(link),
         scale_(scale),
         rows_(rows),
         features_(features),
         weights_(weights),
-        calibration_(std::move(calibration)) {}
+        calibration_(std::move(calibration)),
+        rarities_(rarities) {}
 
   std::uint32_t children() const override { return rows_.columns; }
   void predict(const Features& x, Workspace& work, float* probabilities) const override;
@@ -51,6 +52,7 @@ class CompactBlock final : public NodeBlock {
   std::uint32_t features_;
   std::uint64_t weights_;
   std::shared_ptr<const Calibration> calibration_;
+  const std::uint8_t* rarities_;  // by child; null if all are 0
 };
 
 // Throws std::invalid_argument unless reading any row stays within `bytes` bytes of rows, the columns of a row are

@@ -83,7 +83,7 @@ class CompactPlt {
   WeightType type_ = WeightType::float32;
   std::uint64_t examples_seen_ = 0;
   std::vector<std::pair<std::string, ArrayWriter::Lent>> arrays_;  // of the blocks, by name
-  std::uint64_t weight_bytes_ = 0;                                 // of all rows, their index, biases and scales
+  std::uint64_t weight_bytes_ = 0;  // of all rows, their index, biases, scales and rarities
   std::shared_ptr<const Calibration> calibration_;
   std::vector<CompactTree> trees_;
 };

@@ -32,6 +32,7 @@ struct CompactedBlock {
   std::vector<float> bias;
   std::vector<float> scale;
   std::shared_ptr<const Calibration> calibration = {};  // if the link is `calibrated`
+  std::vector<std::uint8_t> rarities;                   // by child; empty if unknown
 };
 
 // A LinearBlock without zero weights.
@@ -44,6 +45,7 @@ struct SparseBlock {
   std::vector<std::uint32_t> children;  // by weight, increasing within a row
   std::vector<float> weights;
   std::shared_ptr<const Calibration> calibration = {};
+  std::vector<std::uint8_t> rarities = {};  // by child; empty if unknown
 };
 SparseBlock sparse(const LinearBlock& block);
 

@@ -55,6 +55,7 @@ struct LinearBlock {
   std::vector<FeatureId> features;                      // their rows are 1, 2, …
   std::vector<float> weights;                           // (features + 1, children), the bias first
   std::shared_ptr<const Calibration> calibration = {};  // if the link is `calibrated`
+  std::vector<std::uint8_t> rarities = {};              // by child; empty if unknown
 };
 
 // Thread-safe for prediction, as long as each thread has its own workspace and none of them changes the block.

@@ -389,8 +389,8 @@ def assembled(job: Job, trees: int, examples: int) -> dict[str, Storable]:
         "tree.silent": np.zeros(int(sizes.sum()), np.uint8),
     }
     blocks = [_Blocks(job, number) for number in range(trees)]
-    for name, dtype in _BLOCKS.items():
-        arrays[name] = Pieces(np.dtype(dtype), partial(_of_all, blocks, name))
+    for name in blocks[0].names:
+        arrays[name] = Pieces(np.dtype(_BLOCKS[name]), partial(_of_all, blocks, name))
     counts = [count for tree in blocks for count in tree.margin_counts()]
     if counts:
         arrays |= zip(_COUNTS, np.sum(counts, axis=0), strict=True)
@@ -419,10 +419,12 @@ class _Blocks:
         of_nodes = map(np.concatenate, zip(*parts, strict=True))
         self._of_nodes = dict(zip(_OF_NODES, of_nodes, strict=True))
         bitmap = self._of_nodes["block.multiplier"] == 0
+        children = np.bincount(parents[1:], minlength=len(parents))[nodes]
         sizes = {
             "index.pair": 2 * self._of_nodes["block.pairs"].astype(np.int64),
             "index.offset": np.where(bitmap, self._of_nodes["block.features"], 0).astype(np.int64),
-            "weights.bias": np.bincount(parents[1:], minlength=len(parents))[nodes],
+            "weights.bias": children,
+            "weights.rarity": children,
             "weights.row": self._of_nodes["block.bytes"].astype(np.int64),
         }
         self._ends = {name: np.concatenate([[0], np.cumsum(size)]) for name, size in sizes.items()}
@@ -449,6 +451,12 @@ class _Blocks:
             for begin, end, source in zip(to[own], to[own + 1], at, strict=True):
                 whole[begin:end] = array[source : source + end - begin]
         return whole
+
+    @property
+    def names(self) -> list[str]:
+        """The arrays of every unit, counts aside; there are no rarities if the link is fixed."""
+        arrays = read_model(self._paths[0], verify=False).arrays
+        return [name for name in _BLOCKS if name in arrays]
 
     def margin_counts(self) -> Iterator[npt.NDArray[np.uint64]]:
         """Yield the counts of every unit that has held examples out."""
@@ -487,6 +495,7 @@ _BLOCKS = {
     "index.pair": np.uint32,
     "index.offset": np.uint32,
     "weights.bias": np.float32,
+    "weights.rarity": np.uint8,
     "weights.scale": np.float32,
     "weights.row": np.uint8,
 }
