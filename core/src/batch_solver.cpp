@@ -59,7 +59,9 @@ void BatchSolver::solve(const SolverOptions& options, const NodeProblem& problem
   options_ = options;
   start(problem, children);
   find_shares(problem, targets, example_costs);
-  find_rarities(problem, targets);
+  rarities_.assign(columns_, 0);
+  if (!targets.rarities.empty())
+    std::ranges::transform(children, rarities_.begin(), [&](std::uint32_t child) { return targets.rarities[child]; });
   hold_out(stream ^ (std::uint64_t{children.front()} << 32));  // others for the siblings learnt apart
   bool everyone = held_out_.empty();  // whether this pass visits all examples: only then may it be the last
   bool converged = false;
@@ -126,15 +128,6 @@ void BatchSolver::find_shares(const NodeProblem& problem, const NodeExamples& ta
   for (std::uint32_t c = 0; c < columns_; ++c) {
     if (weight[c] > plenty) shares_[c] = static_cast<float>(std::sqrt(plenty / weight[c]));
   }
-}
-
-void BatchSolver::find_rarities(const NodeProblem& problem, const NodeExamples& targets) {
-  std::vector<std::uint64_t> positives(columns_);
-  for (std::size_t i = 0; i < problem.size(); ++i) {
-    for_each_positive(targets, i, [&](std::uint32_t column, std::uint64_t) { ++positives[column]; });
-  }
-  rarities_.clear();
-  for (const std::uint64_t count : positives) rarities_.push_back(rarity_of(count, problem.size()));
 }
 
 void BatchSolver::hold_out(std::uint64_t stream) {

@@ -47,11 +47,10 @@ struct Task {
 // The weights kept for some children of a node, by row of the node's table.
 struct Tile {
   std::vector<std::uint32_t> children;
-  std::vector<float> bias;             // by child
-  std::vector<std::uint8_t> rarities;  // by child
-  std::vector<std::uint32_t> rows;     // increasing
-  std::vector<FeatureId> features;     // of the rows
-  std::vector<std::uint64_t> ends;     // the end of each row's weights
+  std::vector<float> bias;          // by child
+  std::vector<std::uint32_t> rows;  // increasing
+  std::vector<FeatureId> features;  // of the rows
+  std::vector<std::uint64_t> ends;  // the end of each row's weights
   std::vector<std::uint32_t> columns;
   std::vector<float> weights;
 };
@@ -82,13 +81,11 @@ bool is_constant(const Balance& balance, const NodeExamples& examples, std::uint
   return balance.positives[child] == 0 || balance.positives[child] == examples.size();
 }
 
-Tile constant_tile(const TrainingOptions& options, const Balance& balance, const NodeExamples& examples,
-                   std::uint32_t child) {
+Tile constant_tile(const TrainingOptions& options, const Balance& balance, std::uint32_t child) {
   const bool positive = balance.positives[child] > 0;
   const double cost = positive ? balance.positive[child] : balance.all;
   const auto margin = static_cast<float>(constant_margin(options.solver, cost));
-  const std::uint8_t rarity = rarity_of(balance.positives[child], examples.size());
-  return {{child}, {positive ? margin : -margin}, {rarity}, {}, {}, {}, {}, {}};
+  return {{child}, {positive ? margin : -margin}, {}, {}, {}, {}, {}};
 }
 
 bool is_dense(const NodeProblem& problem) {
@@ -134,7 +131,6 @@ Tile keep_weights(const TrainingOptions& options, const TrainingSet& data, const
                   const BatchSolver& solver, std::span<const std::uint32_t> children) {
   Tile tile;
   tile.children.assign(children.begin(), children.end());
-  tile.rarities.assign(solver.rarities().begin(), solver.rarities().end());
   const std::size_t stride = solver.stride();  // columns beyond the children are zero
   const float* row = solver.weights().data();
   for (std::size_t c = 0; c < children.size(); ++c) tile.bias.push_back(row[c] * options.solver.bias);
@@ -196,17 +192,15 @@ void for_each_row(const Tile& tile, Take&& take) {
   }
 }
 
-CompactedBlock assemble(Link link, bool with_rarities, std::uint32_t children, std::vector<Tile> tiles) {
+CompactedBlock assemble(Link link, std::uint32_t children, std::vector<Tile> tiles,
+                        std::vector<std::uint8_t> rarities) {
   std::ranges::sort(tiles, {}, [](const Tile& tile) { return tile.children.front(); });
   SparseBlock block{link, 1.0F, std::vector<float>(children), {}, {0}, {}, {}};
-  if (with_rarities) block.rarities.resize(children);
+  block.rarities = std::move(rarities);
   std::size_t rows = 0;
   for (const Tile& tile : tiles) {
     if (!tile.rows.empty()) rows = std::max<std::size_t>(rows, tile.rows.back() + std::size_t{1});
-    for (std::size_t c = 0; c < tile.children.size(); ++c) {
-      block.bias[tile.children[c]] = tile.bias[c];
-      if (with_rarities) block.rarities[tile.children[c]] = tile.rarities[c];
-    }
+    for (std::size_t c = 0; c < tile.children.size(); ++c) block.bias[tile.children[c]] = tile.bias[c];
   }
   std::vector<std::uint64_t> next(rows);  // by row of the table: the number of weights, then where the next one goes
   std::vector<FeatureId> features(rows);
@@ -265,6 +259,8 @@ class Assembly {
         assignment_(assignment),
         threads_(threads),
         width_(tree.size()),
+        weighted_(data.weighted()),
+        rarities_(tree.size()),
         tiles_(tree.size()),
         place_(tree.size()),
         blocks_(nodes.size()) {
@@ -298,7 +294,9 @@ class Assembly {
     parallel_for(tasks_.size(), threads_, make, [&](Bench& bench, std::size_t i) {
       const NodeId v = tasks_[i].node;
       const auto place = tiles_[v].begin() + static_cast<std::ptrdiff_t>(tasks_[i].first_tile);
-      std::ranges::move(learn(options_, data_, assignment_[v], tasks_[i], bench, progress), place);
+      NodeExamples examples = assignment_[v];
+      examples.rarities = rarities_[v];
+      std::ranges::move(learn(options_, data_, examples, tasks_[i], bench, progress), place);
       if (options_.solver.held_out > 0.0F) {
         const std::lock_guard lock(counting_);
         margin_counts_.add(bench.margin_counts);
@@ -316,13 +314,14 @@ class Assembly {
   Task examine(NodeId v) {
     const NodeExamples examples = assignment_[v];
     const Balance balance = balance_of(examples, width_[v], data_.example_costs);
+    if (options_.link == Link::calibrated) rarities_[v] = rarities_of(balance, examples);
     Task node;
     node.node = v;
     for (std::uint32_t c = 0; c < width_[v]; ++c) {
       if (competing() ? width_[v] > 1 && examples.size() > 0 : !is_constant(balance, examples, c)) {
         node.children.push_back(c);
       } else {
-        tiles_[v].push_back(constant_tile(options_, balance, examples, c));
+        tiles_[v].push_back(constant_tile(options_, balance, c));
       }
     }
     for (const std::uint32_t i : examples.examples) node.child_cost += data_.example(i).x.size;
@@ -331,10 +330,17 @@ class Assembly {
     return node;
   }
 
-  // All blocks tell rarities if any may need them, so that those of nodes learnt in pieces can be joined.
+  // If costs differ there is one curve for all: one for each rarity would undo what the costs have done.
+  std::vector<std::uint8_t> rarities_of(const Balance& balance, const NodeExamples& examples) const {
+    std::vector<std::uint8_t> rarities(balance.positives.size());
+    if (weighted_) return rarities;
+    std::ranges::transform(balance.positives, rarities.begin(),
+                           [&](std::uint64_t count) { return rarity_of(count, examples.size()); });
+    return rarities;
+  }
+
   void finish(NodeId v, Link link) {
-    const bool calibrated = options_.link == Link::calibrated;
-    blocks_[place_[v]] = assemble(link, calibrated, width_[v], std::exchange(tiles_[v], {}));
+    blocks_[place_[v]] = assemble(link, width_[v], std::exchange(tiles_[v], {}), std::exchange(rarities_[v], {}));
   }
 
   // Of nodes whose children all, or nearly all, of their examples have, or none: their margins are far surer.
@@ -346,7 +352,10 @@ class Assembly {
   const TrainingSet& data_;
   const Assignment& assignment_;
   unsigned threads_;
-  std::vector<std::uint32_t> width_;      // by node: number of children
+  std::vector<std::uint32_t> width_;  // by node: number of children
+  bool weighted_;
+  // By node, of its children; empty unless the link may be measured. Nodes learnt apart can be joined, as all have them.
+  std::vector<std::vector<std::uint8_t>> rarities_;
   std::vector<std::vector<Tile>> tiles_;  // by node: the tiles trained so far
   std::vector<std::uint32_t> place_;      // by node: index in blocks_
   std::vector<Task> tasks_;

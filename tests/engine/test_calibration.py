@@ -110,6 +110,22 @@ def test_children_are_as_rare_as_they_are_among_their_nodes_examples(loss: str) 
     assert found is None if loss == "log" else found.tolist() == expected
 
 
+def test_what_costs_have_done_is_not_undone_by_a_curve_for_each_rarity() -> None:
+    X, Y = noisy()
+    costs = np.where([row[0] == 3 for row in Y], 10.0, 1.0)
+    for weighted in (
+        PLTClassifier().fit(X, Y, sample_weight=costs),
+        PLTClassifier(class_weight={3: 10.0}).fit(X, Y),
+    ):
+        arrays = arrays_of(weighted)
+        assert not arrays["weights.rarity"].any()
+        assert not arrays["margins.positive"][twin.BINS :].any()
+    plain = arrays_of(PLTClassifier().fit(X, Y))
+    assert plain["weights.rarity"].any()
+    alike = arrays_of(PLTClassifier().fit(X, Y, sample_weight=np.ones(len(Y))))
+    assert all(np.array_equal(plain[name], alike[name]) for name in plain)
+
+
 def test_a_model_that_tells_no_rarities_has_one_curve() -> None:
     X, Y = noisy()
     clf = PLTClassifier().fit(X, Y)

@@ -64,8 +64,6 @@ class BatchSolver {
   std::uint32_t stride() const { return stride_; }
   // Margins of the examples held out, before the first step on any of them.
   const MarginCounts& margin_counts() const { return margin_counts_; }
-  // Of the children trained, among the node's examples.
-  std::span<const std::uint8_t> rarities() const { return rarities_; }
 
  private:
   // When to visit an example again: in pass `due`, after a nap of `nap` passes.
@@ -75,7 +73,6 @@ class BatchSolver {
   };
 
   void start(const NodeProblem& problem, std::span<const std::uint32_t> children);
-  void find_rarities(const NodeProblem& problem, const NodeExamples& targets);
   void hold_out(std::uint64_t stream);
   void learn_from_all(const NodeProblem& problem, const NodeExamples& targets, std::span<const float> example_costs,
                       std::uint32_t pass);

@@ -1,7 +1,9 @@
 // The training data of a batch model, and the part of it that each node of a tree sees.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -18,14 +20,23 @@ struct TrainingSet {
   double scale = 1.0;                    // otherwise the factor of all examples; see row_scale()
   std::span<const float> example_costs;  // cost of mistakes, by example; empty: all 1
   std::span<const float> label_costs;    // cost of missing a label, by label; empty: all 1
+
+  // Whether some examples or labels cost more than others.
+  bool weighted() const {
+    const auto differ = [](auto costs) {
+      return std::ranges::adjacent_find(costs, std::not_equal_to()) != costs.end();
+    };
+    return differ(example_costs) || differ(label_costs);
+  }
 };
 
 // The examples of one node and their targets.
 struct NodeExamples {
-  std::span<const std::uint32_t> examples;   // those for which the node is positive, increasing
-  std::span<const std::uint64_t> ends;       // example i has the positives from ends[i] to ends[i + 1]
-  const std::uint32_t* positives = nullptr;  // slots of children, increasing within an example
-  const float* costs = nullptr;              // by positive: the highest cost of a label below it; null: all 1
+  std::span<const std::uint32_t> examples;      // those for which the node is positive, increasing
+  std::span<const std::uint64_t> ends;          // example i has the positives from ends[i] to ends[i + 1]
+  const std::uint32_t* positives = nullptr;     // slots of children, increasing within an example
+  const float* costs = nullptr;                 // by positive: the highest cost of a label below it; null: all 1
+  std::span<const std::uint8_t> rarities = {};  // by slot of child; empty: all 0
 
   std::size_t size() const { return examples.size(); }
 };
