@@ -65,8 +65,9 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         ``link="softmax"`` or ``solver="adagrad"``.
     link : {"calibrated", "squared_hinge", "cubic_hinge", "softmax"}, optional
         How a node's margin m becomes a probability. For the squared hinge the default is
-        ``"calibrated"``: the share of right children at that margin, measured on some examples of
-        each node before the node learns from them too: one in ten, but of n < 1,000 examples
+        ``"calibrated"``: the share of right children at that margin, among those that about as
+        many of their node's examples have (among all if costs differ), measured on some examples
+        of each node before the node learns from them too: one in ten, but of n < 1,000 examples
         100/n, at most three in ten, and of n > 40,960 examples 4,096/n. With fewer than 100
         examples (124 with a second stage), or ``max_iter`` below 8, it is ``"squared_hinge"``:
         exp(-max(0, 1 - m)²), as in Parabel. ``"cubic_hinge"``: exp(-max(0, 1 - m)³), as in PECOS.
