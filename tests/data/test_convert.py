@@ -364,9 +364,27 @@ def test_a_file_that_changes_while_it_is_read_is_refused(two: list[Path], tmp_pa
         with two[1].open("a") as file:
             file.write("1 1:1\n")
 
-    with pytest.raises(FileFormatError, match=f"{two[1].name}: changed while it was being read"):
+    with pytest.raises(FileFormatError, match=f"{two[1].name}: changed after the call began"):
         convert(two[1], tmp_path / "out", progress=grow)
     assert len(convert(two[1], tmp_path / "out")) > 2
+
+
+@pytest.mark.parametrize("other", ["2 1:1\n", '{"text": "a", "labels": ["b"]}\n'])
+def test_a_file_that_changes_before_it_is_read_is_not_taken_for_the_old_one(
+    two: list[Path], tmp_path: Path, other: str
+) -> None:
+    expected = bytes_of(Path(convert(two, tmp_path / "expected").path))
+    names = [path.rename(path.with_suffix("")) for path in two]
+    old = Path(shutil.copy2(names[1], tmp_path / "old"))
+
+    def replace(_share: float) -> None:
+        names[1].write_text(other, encoding="utf-8")
+
+    with pytest.raises(FileFormatError, match=f"{names[1].name}: changed after the call began"):
+        convert(names, tmp_path / "out", progress=replace)
+    old.replace(names[1])
+    convert(names, tmp_path / "out")
+    assert bytes_of(tmp_path / "out") == expected
 
 
 def test_it_replaces_again_after_a_kill_before_the_end(

@@ -86,7 +86,7 @@ def convert(
         killed.
     FileFormatError
         At the first malformed row of a file, or if two files are incompatible, or if one changes
-        while it is being read.
+        before it has been read.
     ParameterError
         If a parameter is out of its domain, or an input is a pipe or a device.
 
@@ -106,6 +106,7 @@ def convert(
     files = {name: files_of(name, format) for name in names}
     _check_readable_twice(files)
     _check_replaceable(target, files)
+    digests = [_digest(name, files[name]) for name in names]
     kinds = _checked_kinds(names, format, columns)
     request = {
         "library": __version__,
@@ -117,7 +118,7 @@ def convert(
         if (work / "replaced").exists() and not target.exists():
             (work / "replaced").rename(target)  # an earlier call was killed between two renames
         unfinished.begin(request)
-        parts = [work / _digest(name, files[name]) for name in names]
+        parts = [work / digest for digest in digests]
         for path in set(work.iterdir()) - set(parts):  # of files that have changed
             if path.is_dir():
                 shutil.rmtree(path)
@@ -307,9 +308,9 @@ def _convert_part(
             tell()
             if shares[-1]:
                 raise KeyboardInterrupt
-        if reader.has_changed:
+        if _digest(name, files_of(name, format)) != folder.name:
             raise FileFormatError(
-                name, None, "changed while it was being read; expected it to stay the same"
+                name, None, "changed after the call began; expected it to stay the same"
             )
     own.rename(folder)
     shares[place] = 1.0
