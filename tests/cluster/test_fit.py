@@ -314,6 +314,27 @@ def test_another_call_begins_anew(tmp_path: Path) -> None:
     fit_like_memory(PLTClassifier(), dataset)
 
 
+def test_more_threads_share_the_memory_after_a_stop_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset = written(tmp_path / "rows", some_rows(200))
+    names = tmp_path / "rows", tmp_path / "pieces.lg"
+    monkeypatch.setattr(_plan, "_LEAST", 1 << 24)
+    units = []
+
+    def die(*_: Any) -> None:
+        (plan,) = tmp_path.glob(".pieces.lg.partial/*/units-0")
+        units.append(len(_tasks.stored(plan, "ends")[0]))
+        raise Killed
+
+    for threads in 1, 4:
+        with monkeypatch.context() as patched, suppress(Killed):
+            patched.setattr(_fit, "learn", die)
+            distributed.fit(PLTClassifier(**KINDS[0], n_jobs=threads), *names, memory=150_000)
+    assert units[0] < units[1]
+    fit_like_memory(PLTClassifier(**KINDS[0], n_jobs=4), dataset, memory=150_000)
+
+
 def test_what_comes_late_or_twice_changes_nothing(tmp_path: Path) -> None:
     dataset = written(tmp_path / "rows", some_rows(100))
     names, small = (tmp_path / "rows", tmp_path / "pieces.lg"), {"max_leaf_size": 4, "arity": 3}

@@ -105,7 +105,8 @@ def fit(
     memory : int or str
         Memory limit of a process, in bytes, not counting mapped files, whose pages the system can
         reclaim. With an executor, it is the limit of each worker; one that runs several tasks at
-        once needs as many times more.
+        once needs as many times more. The weights of one node are not divided: with very many
+        features they exceed the limit, by up to 160 bytes a feature and thread.
     executor : concurrent.futures.Executor or dask.distributed.Client, optional
         Runs the tasks. By default they run in this process, one after another.
     progress : callable, optional
@@ -224,6 +225,7 @@ class _Run:
         request = {
             "library": __version__,
             "parameters": repr(sorted(parameters.items())),
+            "threads": self._threads,  # which share the memory
             "job": asdict(self._job),
         }
         self._unfinished.begin(request)
