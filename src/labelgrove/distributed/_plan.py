@@ -47,9 +47,10 @@ def needed(rows: Numbers, cells: Numbers, width: int, threads: int) -> Numbers:
     """Return an upper bound on the bytes needed to learn a node and everything below it.
 
     A row takes 8 bytes per entry, once as read and once renumbered for a node. Learning 32
-    children at once takes 4 bytes for each of them and every row, and every feature.
+    children at once takes 4 bytes for each of them and every row, and every feature, whose new
+    number takes up to 32 more.
     """
-    alone: Numbers = 8 * cells + 170 * rows + 136 * np.minimum(cells, width)
+    alone: Numbers = 8 * cells + 170 * rows + 160 * np.minimum(cells, width)
     return 16 * cells + 60 * rows + threads * alone
 
 

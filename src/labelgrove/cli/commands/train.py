@@ -105,8 +105,8 @@ def train(
             "--memory",
             metavar="SIZE",
             help="Learn in pieces that each fit into this much memory, such as 2GB, at least "
-            "500MB. Needs --algorithm plt, and a folder written by convert as DATA. If "
-            "interrupted, the same command resumes.",
+            "500MB; very many features need more. Needs --algorithm plt, and a folder written by "
+            "convert as DATA. If interrupted, the same command resumes.",
         ),
     ] = None,
     dask: Annotated[
