@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import random
 import re
 import shutil
@@ -407,6 +408,19 @@ def test_a_lost_event_and_a_file_of_another_kind_are_refused(path: Path) -> None
         Log(path)
     assert recover(path)[0] == 0
     Log(path).close()
+
+
+@pytest.mark.parametrize("lost", [1, 6_000, 20_000])
+def test_a_log_that_lost_its_end_keeps_what_comes_before(path: Path, lost: int) -> None:
+    written(path, 400)
+    os.truncate(path, path.stat().st_size - lost)
+    with pytest.raises(DamagedLog, match="keeps the intact events 1 to") as refused:
+        Log(path)
+    kept, _ = recover(path)
+    assert f"1 to {kept}," in str(refused.value) and 100 < kept < 400
+    with closing(Log(path)) as log:
+        texts = [body_of(row).text for row in log.read(0, kept)]
+    assert texts == [one.body.text for one in additions(400)[:kept]]
 
 
 def test_only_a_damaged_log_is_recovered(path: Path) -> None:

@@ -151,19 +151,21 @@ def _is_sound(path: Path) -> bool:
 def _whole(path: Path) -> Iterator[Row]:
     """Yield the events before the first damaged one."""
     try:
-        with closing(connect(path, reading=True)) as source:
+        with closing(connect(path, reading=True, damaged=True)) as source:
             yield from _events(source, path)
     except (DamagedLog, *_FAULTS):
         return
 
 
-def connect(path: Path, *, reading: bool = False) -> sqlite3.Connection:
+def connect(path: Path, *, reading: bool = False, damaged: bool = False) -> sqlite3.Connection:
     if not reading and not path.exists():
         _create(path)
     connection = sqlite3.connect(
         path, isolation_level=None, check_same_thread=False, timeout=PATIENCE
     )
     try:
+        if damaged:  # without this, SQLite reads nothing of a file that has lost its end
+            connection.execute("PRAGMA writable_schema=ON")
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute(f"PRAGMA synchronous={_SYNCHRONOUS}")
         connection.execute("PRAGMA secure_delete=ON")
