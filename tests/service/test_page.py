@@ -112,6 +112,47 @@ def test_a_name_stands_for_its_label(screen: Callable[..., Screen], address: str
     assert stored["labels"] == ["http://a/1", "http://a/0"]
 
 
+def test_the_keyboard_goes_on_where_it_was(screen: Callable[..., Screen], address: str) -> None:
+    with Client(address, "demo") as client:
+        client.learn(["meow", "bark"], [["cat"], ["dog"]], applied=True)
+    page = screen(1280, False).page
+    page.goto(address)
+    page.wait_for_selector("html[data-ready]")
+    page.locator("#text").fill("bark")
+    only = page.get_by_role("button", name="Teach cat alone")
+    for total in ("3", "4"):
+        only.press("Enter")
+        expect(page.locator("#examples")).to_have_text(total)
+        expect(only).to_be_focused()
+
+
+def test_a_long_name_of_a_project_fits_into_a_narrow_window(
+    screen: Callable[..., Screen], address: str
+) -> None:
+    with Client(address, "long") as client:
+        client.make({"name": "a name " * 28})
+    window = screen(320, False)
+    window.page.goto(address)
+    window.page.wait_for_selector("html[data-ready]")
+    assert window.run("document.documentElement.scrollWidth") == 320
+
+
+def test_names_are_those_of_the_project(screen: Callable[..., Screen], address: str) -> None:
+    with Client(address, "animals") as client:
+        client.make({"language": "en"}, Vocabulary([Concept("a/0", {"en": "Cat"})]))
+        client.learn(["meow"], [["a/0"]], applied=True)
+    with Client(address, "demo") as client:
+        client.learn(["meow"], [["a/0"]], applied=True)
+    page = screen(1280, False).page
+    page.goto(address)
+    page.wait_for_selector("html[data-ready]")
+    page.locator("#text").fill("meow")
+    expect(page.locator("#suggestions .name").first).to_have_text("Cat")
+    page.locator("#text").fill("")
+    page.locator("#project").select_option("demo")
+    expect(page.locator("#log")).to_contain_text("a/0 ← meow")
+
+
 def test_events_are_fetched_once_and_the_vocabulary_never(
     screen: Callable[..., Screen], address: str
 ) -> None:

@@ -82,7 +82,13 @@ function show(results) {
   const known = new Set(results.map((one) => one.uri))
   const added = [...ticked].filter((label) => !known.has(label))
   const rows = [...results, ...added.map((label) => ({ uri: label, label: name(label), score: null }))]
+  const held = at('suggestions').querySelector(':focus')
+  const label = held?.closest('li').dataset.uri
   at('suggestions').replaceChildren(...rows.map(row))
+  if (held) { // whoever uses the keyboard goes on from the same control, or else from the text
+    const kept = [...at('suggestions').children].find((item) => item.dataset.uri === label)
+    ;(kept?.querySelector(held.tagName) ?? at('text')).focus()
+  }
   if (!results.length) at('why').hidden = true
 }
 
@@ -101,6 +107,7 @@ function row(one) {
   only.setAttribute('aria-label', only.title)
   only.addEventListener('click', () => teach([one.uri]))
   const item = element('li', {}, bar, label, only)
+  item.dataset.uri = one.uri
   const why = () => one.score !== null && explain(at('text').value, one, asked)
   item.addEventListener('pointerenter', guarded(why))
   item.addEventListener('focusin', guarded(why))
@@ -261,6 +268,7 @@ at('text').addEventListener('input', () => {
 at('project').addEventListener('change', () => {
   project = at('project').value
   ticked.clear()
+  names.clear()
   suggest()
   watch()
 })
