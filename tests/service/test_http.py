@@ -19,12 +19,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.testclient import TestClient
 
+from labelgrove import LabelGroveError
 from labelgrove.service import Service, create_app
 from labelgrove.service import _app as app
 from labelgrove.service import _http as http
 from labelgrove.service._log import Log
 from labelgrove.service._model import Learner
 from labelgrove.service._problems import Problem
+from labelgrove.service._service import Tokens
 from service.kit import DEMO, SMALL, refused
 from waiting import until
 
@@ -351,3 +353,11 @@ def test_tokens(tmp_path: Path) -> None:
         assert client.get("/v1/projects", auth=("annif", read)).status_code == 200
         assert asked(admin, "DELETE", DEMO) == 204
     service.close()
+
+
+def test_the_scope_of_a_token_is_one_of_three(tmp_path: Path) -> None:
+    file = tmp_path / "tokens.json"
+    Tokens(file).add("read")
+    file.write_text(file.read_text().replace("read", "write"))
+    with pytest.raises(LabelGroveError, match=r"tokens\.json: .*read\|learn\|admin.*scope"):
+        Tokens(file)

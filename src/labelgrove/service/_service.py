@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Annotated
 
 import msgspec
 
@@ -437,7 +437,7 @@ def _checked(name: str) -> str:
 class Token(msgspec.Struct):
     """A stored token, of which only the hash is kept."""
 
-    scope: str
+    scope: Annotated[str, msgspec.Meta(pattern=f"^({'|'.join(SCOPES)})$")]
     sha256: str
     made: str
 
