@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gzip
 import socket
 import threading
@@ -27,7 +28,7 @@ from labelgrove.service._log import Log
 from labelgrove.service._model import Learner
 from labelgrove.service._problems import Problem
 from labelgrove.service._service import Tokens
-from service.kit import DEMO, SMALL, refused
+from service.kit import DEMO, SMALL, refused, teach
 from waiting import until
 
 
@@ -324,6 +325,17 @@ def test_pages_of_other_sites_are_kept_out(client: TestClient) -> None:
     for host in ("localhost:8787", "127.0.0.2:8787", "[::1]:8787"):  # all may be listened on
         assert client.get("/v1/projects", headers={"Host": host}).status_code == 200
     refused(client.get("/v1/projects", headers={"Host": "[::"}), 400)
+
+
+def test_a_file_that_cannot_be_written_is_told(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def save(_: object, path: Path) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    teach(client, 5)
+    monkeypatch.setattr(Learner, "save", save)
+    refused(client.post(f"{DEMO}/snapshots"), 500, "Permission denied", "writing.lg")
 
 
 def test_tokens(tmp_path: Path) -> None:

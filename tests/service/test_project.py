@@ -44,7 +44,7 @@ from labelgrove.service._events import (
 from labelgrove.service._history import History
 from labelgrove.service._log import Addition, now
 from labelgrove.service._model import Learner, _Now, batch_model
-from labelgrove.service._problems import Problem, ShuttingDown
+from labelgrove.service._problems import DamagedLog, Problem, ShuttingDown
 from labelgrove.service._project import Project
 from labelgrove.service._rebuild import Comparison, compare, compare_beside
 from labelgrove.service._settings import Entry, Settings
@@ -800,16 +800,27 @@ def test_a_rebuild_ends_with_the_service(warm: Sequence[str]) -> None:
         assert process.wait(20) == 1
 
 
-def test_a_rebuild_on_a_full_disk_is_a_problem_like_any_other(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("failure", "status"),
+    [
+        (OSError(errno.ENOSPC, "no space left on device"), 507),
+        (OSError(errno.EACCES, "permission denied"), 500),
+        (DamagedLog("the log is damaged"), 500),
+    ],
+)
+def test_a_rebuild_that_fails_is_a_problem_like_any_other(
+    failure: Exception,
+    status: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def full(folder: Path, head: int) -> None:
-        raise OSError(errno.ENOSPC, "no space left on device")
+    def fail(folder: Path, head: int) -> None:
+        raise failure
 
-    monkeypatch.setattr(_rebuild, "compare", full)
+    monkeypatch.setattr(_rebuild, "compare", fail)
     monkeypatch.setattr(sys, "argv", ["rebuild", "demo", "7"])
     _rebuild.main()
-    assert json.loads(capsys.readouterr().out)["status"] == 507
+    assert json.loads(capsys.readouterr().out)["status"] == status
 
 
 @pytest.mark.parametrize("taken", [False, True])

@@ -19,6 +19,7 @@ import msgspec
 import pytest
 from starlette.testclient import TestClient
 
+from cluster.kit import limited_files
 from labelgrove import LabelGroveError, ParameterError
 from labelgrove.service import Service, Settings, create_app, recover, serve
 from labelgrove.service import _app as app
@@ -298,6 +299,21 @@ def test_a_damaged_log_does_not_keep_the_others_from_being_served(
     with pytest.raises(Problem, match="there is no project 'demo'"):
         service.enter("demo")
     service.create_missing(["demo", "demo"])
+    assert service.names() == ["demo"]
+    service.close()
+
+
+@pytest.mark.parametrize("most", [0, 4_096])
+def test_a_project_is_not_created_on_a_full_disk(tmp_path: Path, most: int) -> None:
+    service = Service(tmp_path)
+    with limited_files(most), pytest.raises(Problem) as full:
+        service.create_missing(["demo"])
+    assert (full.value.status, str(full.value)) == (
+        507,
+        "demo: cannot be created (the disk is full)",
+    )
+    assert service.names() == []
+    service.create_missing(["demo"])
     assert service.names() == ["demo"]
     service.close()
 

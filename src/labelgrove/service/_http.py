@@ -455,6 +455,9 @@ def _failure(failure: Exception) -> Response:
         return problem(500, str(failure))
     if is_disk_full(failure):
         return problem(507, "the disk is full; nothing was changed")
+    if isinstance(failure, OSError):
+        _log.error("a request failed: %s", failure)
+        return problem(500, f"a file of the service cannot be used ({failure})")
     _log.exception("a request failed", exc_info=failure)
     return problem(500, "internal error; the server's log has the details")
 

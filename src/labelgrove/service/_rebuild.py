@@ -21,6 +21,7 @@ from typing import Any
 import msgspec
 
 from labelgrove import TextClassifier
+from labelgrove._errors import LabelGroveError
 from labelgrove.service._database import Reading, is_disk_full
 from labelgrove.service._events import NAME_CHANGES, NEW_BEGINNINGS, Example, Row, named_now
 from labelgrove.service._history import History
@@ -134,10 +135,11 @@ def main() -> None:
         answer: Any = msgspec.to_builtins(compare(Path(folder), int(head)))
     except Problem as problem:
         answer = {"problem": str(problem), "status": problem.status}
-    except (OSError, sqlite3.Error) as failure:
-        if not is_disk_full(failure):
-            raise
-        answer = {"problem": "the disk is full; nothing was changed", "status": 507}
+    except (OSError, sqlite3.Error, LabelGroveError) as failure:
+        if is_disk_full(failure):
+            answer = {"problem": "the disk is full; nothing was changed", "status": 507}
+        else:
+            answer = {"problem": str(failure), "status": 500}
     sys.stdout.write(json.dumps(answer))
 
 

@@ -9,6 +9,7 @@ import os
 import re
 import secrets
 import shutil
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -177,8 +178,12 @@ class Service:
                 fresh = not self._is_there(name)
                 if fresh:
                     self._clear(name)
-                    folder.mkdir(exist_ok=True)
-                    self._keep(name, Project(folder, settings, stopping=self._ending(name)))
+                    try:
+                        folder.mkdir(exist_ok=True)
+                        project = Project(folder, settings, stopping=self._ending(name))
+                    except (OSError, sqlite3.Error) as failure:
+                        raise _impossible(f"{name}: cannot be created", failure) from failure
+                    self._keep(name, project)
         with self.using(name) as project:
             if project.settings != settings:
                 raise Problem(
@@ -299,10 +304,7 @@ class Service:
             self._unopened.pop(name, None)
             raise
         except Exception as failure:
-            reason = "the disk is full" if is_disk_full(failure) else str(failure) or repr(failure)
-            problem = Problem(
-                507 if is_disk_full(failure) else 503, f"{name}: cannot be opened ({reason})"
-            )
+            problem = _impossible(f"{name}: cannot be opened", failure)
             if self._unopened.get(name) != str(problem):
                 _log.exception("project %s cannot be opened", name)
             self._unopened[name] = str(problem)
@@ -415,6 +417,13 @@ class Service:
         with self._changed:
             for known in (self._damaged, self._unopened, self._heads):
                 known.pop(name, None)
+
+
+def _impossible(what: str, failure: Exception) -> Problem:
+    """Tell what cannot be done at present, and why: 507 if the disk is full, else 503."""
+    if is_disk_full(failure):
+        return Problem(507, f"{what} (the disk is full)")
+    return Problem(503, f"{what} ({str(failure) or repr(failure)})")
 
 
 def _missing(name: str) -> Problem:
