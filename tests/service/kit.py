@@ -39,6 +39,14 @@ def opened(folder: Path, settings: Settings = SMALL) -> Project:
     return Project(folder, settings)
 
 
+def without_snapshots(project: Project) -> Project:
+    """The same project, opened with nothing but its log."""
+    project.close()
+    for one in project.snapshots():
+        one.path.unlink()
+    return opened(project.folder)
+
+
 def fingerprint_at_the_end(project: Project) -> tuple[int, str]:
     """Wait until the model has learnt the whole log, and return its state."""
     project.applied(project.log.head).result(60)
