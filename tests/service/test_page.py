@@ -142,7 +142,7 @@ def test_names_are_those_of_the_project(screen: Callable[..., Screen], address: 
         client.make({"language": "en"}, Vocabulary([Concept("a/0", {"en": "Cat"})]))
         client.learn(["meow"], [["a/0"]], applied=True)
     with Client(address, "demo") as client:
-        client.learn(["meow"], [["a/0"]], applied=True)
+        client.learn(["bark"], [["a/0"]], applied=True)
     page = screen(1280, False).page
     page.goto(address)
     page.wait_for_selector("html[data-ready]")
@@ -150,7 +150,7 @@ def test_names_are_those_of_the_project(screen: Callable[..., Screen], address: 
     expect(page.locator("#suggestions .name").first).to_have_text("Cat")
     page.locator("#text").fill("")
     page.locator("#project").select_option("demo")
-    expect(page.locator("#log")).to_contain_text("a/0 ← meow")
+    expect(page.locator("#log")).to_contain_text("a/0 ← bark")
 
 
 def test_events_are_fetched_once_and_the_vocabulary_never(
