@@ -29,7 +29,7 @@ void write_blocks(std::span<const CompactedBlock> blocks, ArrayWriter& out);
 void write_compact(std::span<const TreeView> trees, std::uint64_t examples_seen, const Compaction& how,
                    ArrayWriter& out);
 // The smallest threshold (to 12 binary digits) at which the blocks of such a copy fit into `most_bytes`, not counting
-// biases and scales; infinity if no weight fits.
+// biases, scales and rarities; infinity if no weight fits.
 float threshold_for(std::span<const TreeView> trees, WeightType type, std::uint64_t most_bytes, unsigned threads);
 
 class CompactTree {

@@ -51,7 +51,7 @@ SparseBlock sparse(const LinearBlock& block);
 
 // Throws std::length_error if the rows would take 4 GiB or more.
 CompactedBlock compacted(const SparseBlock& block, const Compaction& how);
-// An upper bound on the bytes of such a block's arrays, except biases and scales, which are never dropped.
+// An upper bound on the bytes of such a block's arrays, except biases, scales and rarities, which are never dropped.
 std::uint64_t compacted_bytes(const SparseBlock& block, const Compaction& how);
 
 // Rounds to IEEE half precision, ties to even; values that are too large become the largest finite number, NaN becomes
