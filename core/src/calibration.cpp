@@ -31,7 +31,7 @@ constexpr double kLeftAtEnd = 0.25;
 // So that log-odds stay finite, whatever counts a file holds.
 constexpr double kLeastProbability = 1e-12;
 // A rarity's log-odds are a piecewise linear function of those of all children, which turns at kKnots. It is drawn to
-// these with the strength kTowardsAll, and rises at least kLeastSlope times as steeply.
+// these with the strength kTowardsAll, and rises at least kLeastSlope times as steeply everywhere.
 constexpr std::array kKnots{-2.0, 0.0};
 constexpr double kTowardsAll = 20.0;
 constexpr double kLeastSlope = 0.05;
@@ -226,15 +226,26 @@ class Regression {
   std::array<Terms, kBins> terms_{};  // by bin
 };
 
+// Raises each slope that is too small. The value at the lowest knot stays, so that a slope far below, where few
+// children are, does not lift all those above.
+Terms rising(Terms weights) {
+  double slope = 0.0;
+  double before = 0.0;  // by how much the last slope was raised
+  for (std::size_t t = 1; t < kTerms; ++t) {
+    slope += weights[t];
+    const double raised = std::max(kLeastSlope - slope, 0.0);
+    weights[t] += raised - before;
+    if (t == 1) weights[0] -= raised * kKnots.front();
+    before = raised;
+  }
+  return weights;
+}
+
 // By bin: the log-odds at its centre, of the children of one rarity.
 ByBin log_odds_near(const ByBin& of_all, const Children& children) {
-  const Terms weights = Regression(of_all, children).solve();
+  const Terms weights = rising(Regression(of_all, children).solve());
   ByBin found{};
-  for (std::size_t bin = 0; bin < kBins; ++bin) {
-    found[bin] = value(weights, terms_of(of_all[bin]));
-    if (bin == 0) continue;
-    found[bin] = std::max(found[bin], found[bin - 1] + kLeastSlope * (of_all[bin] - of_all[bin - 1]));
-  }
+  std::ranges::transform(of_all, found.begin(), [&](double z) { return value(weights, terms_of(z)); });
   return found;
 }
 
@@ -242,7 +253,7 @@ ByBin log_odds_near(const ByBin& of_all, const Children& children) {
 
 std::uint8_t rarity_of(std::uint64_t positives, std::uint64_t examples) {
   std::uint8_t rarity = 0;
-  for (; rarity + 1U < kRarities && positives < (examples + 3) / 4; examples = (examples + 3) / 4) ++rarity;
+  for (; rarity + 1U < kRarities && 4 * positives < examples; positives *= 4) ++rarity;
   return rarity;
 }
 

@@ -31,6 +31,7 @@ TEST("calibration: with few positives it is the link of the squared hinge") {
     const double loss = std::max(0.0, 1.0 - static_cast<double>(centre(bin)));
     CHECK_NEAR(found[bin], std::exp(-loss * loss), 1e-6);
   }
+  CHECK(curve(Calibration(counts), 4) == found);
   counts.add(-1.0F, true, 0);
   CHECK(Calibration(counts).measured());
 }
@@ -103,6 +104,26 @@ TEST("calibration: every rarity has a curve of its own, which is that of all if 
     CHECK_NEAR(of_all[bin], (right(centre(bin), 2.0) + right(centre(bin), -2.0)) / 2.0, 0.03);
   }
   CHECK(of_all == curve(calibration, 4));
+}
+
+TEST("calibration: a curve that falls where few children are is not lifted elsewhere") {
+  MarginCounts counts;
+  const auto add = [&](float margin, int negatives, int positives, std::uint8_t rarity) {
+    for (int i = 0; i < negatives; ++i) counts.add(margin, false, rarity);
+    for (int i = 0; i < positives; ++i) counts.add(margin, true, rarity);
+  };
+  const int negatives[] = {100'000, 50'000, 20'000, 8000, 2000};
+  const int positives[] = {50, 150, 600, 3000, 8000};
+  for (int i = 0; i < 5; ++i) add(static_cast<float>(i) - 3.0F, negatives[i], positives[i], 4);
+  add(-3.0F, 30, 90, 1);
+  add(-1.0F, 900, 100, 1);
+  add(0.0F, 500, 500, 1);
+  const std::vector<float> found = curve(Calibration(counts), 1);
+  for (std::size_t bin = 1; bin < kBins; ++bin) CHECK(found[bin] > found[bin - 1]);
+  CHECK_NEAR(found[32], 0.162, 0.002);  // these are the twin's, too
+  CHECK_NEAR(found[96], 0.184, 0.002);
+  CHECK_NEAR(found[128], 0.477, 0.002);
+  CHECK_NEAR(found[160], 0.932, 0.002);
 }
 
 TEST("calibration: counts add up in any order") {

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from sklearn.metrics import log_loss
@@ -59,20 +59,32 @@ def test_the_format_gives_the_numbers_of_the_twin() -> None:
         f"fewer than {twin.FEWEST_POSITIVES} right children",
         f"max(0, z + {-twin.KNOTS[0]:.0f}) + d max(0, z)",
         f"plus {twin.TOWARDS_ALL / 2:.0f} (a² +",
-        f"at least {twin.LEAST_SLOPE} times as far",
+        f"below {twin.LEAST_SLOPE}, it is raised to that,",
+        f"the value at z = −{-twin.KNOTS[0]:.0f} stays.",
     ):
         assert phrase in words
 
 
 @settings(max_examples=30)
-@given(st.integers(0, 2**20), st.floats(0.2, 4.0), st.integers(1, 3000), st.integers(1, 5))
-def test_the_curves_are_the_twins(seed: int, slope: float, n: int, rarities: int) -> None:
+@given(
+    st.integers(0, 2**20),
+    st.floats(0.2, 4.0),
+    st.integers(1, 3000),
+    st.integers(1, 5),
+    st.sampled_from([1.0, -1.0]),
+)
+@example(1, 2.0, 3000, 3, -1.0)
+def test_the_curves_are_the_twins(
+    seed: int, slope: float, n: int, rarities: int, of_first: float
+) -> None:
     rng = np.random.default_rng(seed)
     m = np.clip(rng.normal(size=n) - 0.5, -3.99, 3.99)
-    right = rng.random(n) < 1 / (1 + np.exp(-slope * m))
     bins = ((m + twin.RANGE) / (2 * twin.RANGE) * twin.BINS).astype(int)
     there = rng.choice(twin.RARITIES, rarities, replace=False)
-    bins += twin.BINS * rng.choice(there, n)
+    rarity = rng.choice(there, n)
+    odds = slope * m * np.where(rarity == there[0], of_first, 1.0)  # may fall
+    right = rng.random(n) < 1 / (1 + np.exp(-odds))
+    bins += twin.BINS * rarity
     size = twin.RARITIES * twin.BINS
     negatives, positives = (np.bincount(bins[right == r], minlength=size) for r in (False, True))
     by_rarity = [c.reshape(twin.RARITIES, twin.BINS).tolist() for c in (negatives, positives)]
@@ -83,7 +95,7 @@ def test_the_curves_are_the_twins(seed: int, slope: float, n: int, rarities: int
     arrays |= {
         "margins.negative": negatives.astype(np.uint64),
         "margins.positive": positives.astype(np.uint64),
-        "weights.rarity": np.array([0, *rng.choice(twin.RARITIES, 2)], np.uint8),
+        "weights.rarity": np.array([0, there[0], rng.choice(twin.RARITIES)], np.uint8),
     }
     engine = _core.CompactPlt.load({"normalize": False}, arrays, True)
     x = rng.uniform(-8, 8, (20, 1)).astype(np.float32)
@@ -143,6 +155,25 @@ def test_a_model_that_tells_no_rarities_has_one_curve() -> None:
     of_rows = rows.indptr.astype(np.int64), rows.indices.astype(np.uint32), rows.data
     old, new = (engine.top_k(*of_rows, 5, 0, None, 1) for engine in engines)
     assert all(np.array_equal(a, b) for a, b in zip(old[:2], new[:2], strict=True))
+    saved = engines[0].save(False)
+    assert "weights.rarity" not in saved
+    again = _core.CompactPlt.load({"normalize": True}, saved, True).top_k(*of_rows, 5, 0, None, 1)
+    assert all(np.array_equal(a, b) for a, b in zip(old[:2], again[:2], strict=True))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8"])
+def test_a_compact_copy_keeps_rarities_and_counts(dtype: str) -> None:
+    X, Y = noisy()
+    clf = PLTClassifier(n_trees=2, arity=3, max_leaf_size=4).fit(X, Y)
+    small = clf.compact(dtype=dtype)
+    before, after = arrays_of(clf), arrays_of(small)
+    assert len(set(before["weights.rarity"].tolist())) > 1
+    for name in ("weights.rarity", "margins.negative", "margins.positive"):
+        assert np.array_equal(before[name], after[name])
+    expected, found = (model.predict_proba(X).toarray() for model in (clf, small))
+    assert found == pytest.approx(
+        expected, abs={"float32": 0.0, "float16": 0.01, "int8": 0.05}[dtype]
+    )
 
 
 def test_classes_that_are_far_apart_are_sure() -> None:

@@ -73,10 +73,12 @@ def bent(
         of_children = positives @ np.logaddexp(0, -odds) + negatives @ np.logaddexp(0, odds)
         return float(of_children + TOWARDS_ALL / 2 * ((w - start) ** 2).sum())
 
-    found = terms @ minimize(loss, start, method="BFGS", options={"gtol": 1e-6}).x
-    for b in range(1, BINS):
-        found[b] = max(found[b], found[b - 1] + LEAST_SLOPE * (z[b] - z[b - 1]))
-    return [float(odds) for odds in found]
+    best = minimize(loss, start, method="BFGS", options={"gtol": 1e-6}).x
+    at_knot = best[0] + best[1] * KNOTS[0]
+    low, middle, high = (max(slope, LEAST_SLOPE) for slope in np.cumsum(best[1:]))
+    below, between, above = np.minimum(z, KNOTS[0]), np.clip(z, *KNOTS), np.maximum(z, KNOTS[1])
+    found = at_knot + low * (below - KNOTS[0]) + middle * (between - KNOTS[0])
+    return [float(odds) for odds in found + high * (above - KNOTS[1])]
 
 
 def log_odds(negatives: Sequence[int], positives: Sequence[int]) -> list[float]:

@@ -22,6 +22,7 @@ class MarginCounts {
   static constexpr float kRange = 4.0F;
   using Counts = std::array<std::uint64_t, kRarities * kBins>;  // by rarity, then by bin
 
+  // REQUIRES: the rarity is less than kRarities.
   void add(float margin, bool positive, std::uint8_t rarity);
   void add(const MarginCounts& other);
   // REQUIRES: equally many, one for each bin of the first rarities.
@@ -38,8 +39,8 @@ class MarginCounts {
 // Maps margins to probabilities by the counts. The curve of all children is an isotonic regression, made strictly
 // increasing within the range by interpolating the log-odds linearly between the means of the pooled margins. Each
 // rarity has a curve whose log-odds are a rising, piecewise linear function of these, fitted to its own counts, so
-// siblings of one rarity keep their order. With too few positives to measure anything it is the link of the squared hinge. NaN,
-// which the search takes for 0, stays NaN. Immutable.
+// siblings of one rarity keep their order. With too few positives to measure anything, every curve is the link of the
+// squared hinge. NaN, which the search takes for 0, stays NaN. Immutable.
 class Calibration {
  public:
   explicit Calibration(const MarginCounts& counts);
