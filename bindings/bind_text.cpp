@@ -56,6 +56,7 @@ TextOptions options_from(const nb::dict& given) {
   take_option(given, "shortest_piece", options.shortest_piece);
   take_option(given, "longest_piece", options.longest_piece);
   take_option(given, "beginnings", options.beginnings);
+  take_option(given, "short_words", options.short_words);
   take_option(given, "piece_weight", options.piece_weight);
   take_option(given, "most_features", options.most_features);
   take_option(given, "columns", options.columns);

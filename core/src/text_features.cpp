@@ -21,6 +21,8 @@ namespace {
 
 constexpr std::uint32_t kLongestRun = 8;
 constexpr std::uint32_t kLongestPiece = 16;
+constexpr std::uint32_t kLongestShortText = 8;            // in words
+constexpr std::uint32_t kLongestShortPiece = 3;           // in letters, boundaries included
 constexpr std::size_t kMostWords = std::size_t{1} << 16;  // distinct words of a text that pieces are made of
 constexpr std::size_t kBlock = 8;                         // texts per task of a thread
 constexpr std::size_t kWave = 128;                        // blocks per thread between two appends
@@ -31,6 +33,9 @@ constexpr std::uint64_t kBase = 0x9e3779b97f4a7c15ULL;
 // Words and pieces of the same units get unrelated hashes.
 constexpr std::uint64_t kWords = 0x73647277ULL;
 constexpr std::uint64_t kPieces = 0x73636570ULL;
+
+// The parts of a row.
+enum Part : std::size_t { of_words, of_pieces, of_short_pieces };
 
 constexpr std::uint64_t extended(std::uint64_t hash, Unit unit) { return hash * kBase + unit + 1; }
 
@@ -81,18 +86,21 @@ void sort_entries(std::vector<Entry>& entries, std::vector<Entry>& scratch) {
 // Counts the features of one text after another.
 class Counter {
  public:
-  explicit Counter(const TextOptions& options, std::uint32_t first_piece)
-      : options_(options), first_piece_(first_piece), reader_(options.fold_accents, options.symbols), slots_(256) {}
+  Counter(const TextOptions& options, const TextParts& parts)
+      : options_(options), parts_(parts), reader_(options.fold_accents, options.symbols), slots_(256) {}
 
   // Appends the row of a text.
   void count(std::string_view text, SparseRows& rows) {
-    entries_.clear();
-    pieces_.clear();
+    for (std::vector<Entry>& entries : entries_) entries.clear();
     words_.clear();
+    short_words_.clear();
     units_.clear();
     ++text_;
     ends_ = 0;
+    std::size_t n_words = 0;
     reader_.read(text, [&](const Word& word) {
+      n_words += word.unspaced ? std::max<std::size_t>(word.units.size() - 1, 1) : 1;
+      if (n_words <= options_.short_words) short_words_.push_back(kept(word.units, 0));
       if (options_.longest_run > 0) for_each_part(word, [&](const Word& part) { add_word(part.units); });
       if (options_.longest_piece == 0) return;
       if (!options_.beginnings) {
@@ -101,9 +109,11 @@ class Counter {
         add_beginnings(word.units);
       }
     });
-    for (const Distinct& word : words_) add_pieces(word);
-    append(entries_, rows);
-    append(pieces_, rows);
+    for (const Kept& word : words_) add_pieces(of_pieces, word, options_.shortest_piece, options_.longest_piece);
+    if (n_words <= options_.short_words) {
+      for (const Kept& word : short_words_) add_pieces(of_short_pieces, word, 1, kLongestShortPiece);
+    }
+    for (std::vector<Entry>& entries : entries_) append(entries, rows);
     rows.indptr.push_back(static_cast<std::int64_t>(rows.ids.size()));
   }
 
@@ -112,7 +122,7 @@ class Counter {
     std::uint64_t hash;
     std::uint64_t power;  // kBase^units
   };
-  struct Distinct {
+  struct Kept {
     std::uint64_t hash;
     std::uint32_t begin;  // of its units
     std::uint32_t size;
@@ -124,13 +134,11 @@ class Counter {
     std::uint32_t word = 0;
   };
 
-  std::uint32_t word_column(std::uint64_t hash) const {
-    const std::uint32_t width = first_piece_ == 0 ? options_.columns : first_piece_;
-    return static_cast<std::uint32_t>((mix(hash ^ kWords) >> 32) * width >> 32);
-  }
-  std::uint32_t piece_column(std::uint64_t hash) const {
-    const std::uint64_t width = options_.columns - first_piece_;
-    return first_piece_ + static_cast<std::uint32_t>((mix(hash ^ kPieces) >> 32) * width >> 32);
+  void add(Part part, std::uint64_t hash, std::uint32_t times) {
+    const std::uint32_t begin = part == of_words ? 0 : parts_[part - 1];
+    const std::uint64_t width = parts_[part] - begin;
+    const std::uint64_t place = mix(hash ^ (part == of_words ? kWords : kPieces)) >> 32;
+    entries_[part].push_back(entry(begin + static_cast<std::uint32_t>(place * width >> 32), times));
   }
 
   static std::uint64_t hashed(std::span<const Unit> units) {
@@ -144,7 +152,7 @@ class Counter {
     const Hashed word{hashed(units), kPowers[units.size()]};
     Hashed run = word;
     for (std::uint32_t n = 1;; ++n) {
-      if (n >= options_.shortest_run) entries_.push_back(entry(word_column(run.hash), 1));
+      if (n >= options_.shortest_run) add(of_words, run.hash, 1);
       if (n == options_.longest_run || n > ends_) break;
       const Hashed& before = last_[(last_end_ + kLongestRun - n) % kLongestRun];
       run.hash += extended(before.hash, kBoundary) * run.power;
@@ -153,6 +161,12 @@ class Counter {
     last_[last_end_] = word;
     last_end_ = (last_end_ + 1) % kLongestRun;
     ends_ = std::min(ends_ + 1, kLongestRun - 1);
+  }
+
+  Kept kept(std::span<const Unit> units, std::uint64_t hash) {
+    const auto begin = static_cast<std::uint32_t>(units_.size());
+    units_.insert(units_.end(), units.begin(), units.end());
+    return {hash, begin, static_cast<std::uint32_t>(units.size()), 1};
   }
 
   // Records a word whose pieces are to be added.
@@ -165,8 +179,7 @@ class Counter {
     }
     if (words_.size() == kMostWords) return;
     if (slot != nullptr) *slot = {hash, text_, static_cast<std::uint32_t>(words_.size())};
-    words_.push_back({hash, static_cast<std::uint32_t>(units_.size()), static_cast<std::uint32_t>(units.size()), 1});
-    units_.insert(units_.end(), units.begin(), units.end());
+    words_.push_back(kept(units, hash));
     if (2 * words_.size() > slots_.size()) grow();
   }
   void grow() {
@@ -186,7 +199,7 @@ class Counter {
     return nullptr;
   }
 
-  void add_pieces(const Distinct& word) {
+  void add_pieces(Part part, const Kept& word, std::uint32_t shortest, std::uint32_t longest) {
     std::array<std::uint64_t, kLongestWord + 3> hashes;  // of the prefixes of the word with its boundaries
     hashes[0] = 0;
     hashes[1] = extended(0, kBoundary);
@@ -197,11 +210,9 @@ class Counter {
     }
     hashes[size + 1] = extended(hashes[size], kBoundary);
     ++size;
-    const std::uint32_t shortest = std::min(options_.shortest_piece, size);
-    const std::uint32_t longest = std::min(options_.longest_piece, size);
-    for (std::uint32_t n = shortest; n <= longest; ++n) {
+    for (std::uint32_t n = std::min(shortest, size); n <= std::min(longest, size); ++n) {
       for (std::uint32_t end = n; end <= size; ++end) {
-        pieces_.push_back(entry(piece_column(hashes[end] - hashes[end - n] * kPowers[n]), word.times));
+        add(part, hashes[end] - hashes[end - n] * kPowers[n], word.times);
       }
     }
   }
@@ -211,7 +222,7 @@ class Counter {
     const std::size_t longest = std::min<std::size_t>(options_.longest_piece, units.size() + 1);
     for (std::uint32_t n = 2; n <= longest; ++n) {
       hash = extended(hash, units[n - 2]);
-      if (n >= options_.shortest_piece) pieces_.push_back(entry(piece_column(hash), 1));
+      if (n >= options_.shortest_piece) add(of_pieces, hash, 1);
     }
   }
 
@@ -228,17 +239,17 @@ class Counter {
   }
 
   const TextOptions& options_;
-  std::uint32_t first_piece_;
+  TextParts parts_;
   WordReader reader_;
-  std::vector<Entry> entries_;  // of words and their runs
-  std::vector<Entry> pieces_;
+  std::array<std::vector<Entry>, kTextParts> entries_;
   std::vector<Entry> scratch_;
   std::array<Hashed, kLongestRun> last_{};  // the previous words
   std::uint32_t last_end_ = 0;
   std::uint32_t ends_ = 0;  // how many of them belong to this text
   std::vector<Slot> slots_;
-  std::uint64_t text_ = 0;  // number of the text: slots with other numbers are vacant
-  std::vector<Distinct> words_;
+  std::uint64_t text_ = 0;   // number of the text: slots with other numbers are vacant
+  std::vector<Kept> words_;  // distinct ones
+  std::vector<Kept> short_words_;
   std::vector<Unit> units_;
 };
 
@@ -317,17 +328,24 @@ TextFeatures::TextFeatures(const TextOptions& options) : options_(options) {
   const TextOptions& o = options_;
   const bool words = o.longest_run > 0;
   const bool pieces = o.longest_piece > 0;
+  const bool short_pieces = o.short_words > 0;
   if ((!words && !pieces) || (words && (o.shortest_run == 0 || o.shortest_run > o.longest_run)) ||
       (pieces && (o.shortest_piece == 0 || o.shortest_piece > o.longest_piece)) || o.longest_run > kLongestRun ||
       o.longest_piece > kLongestPiece) {
     throw std::invalid_argument("the lengths of runs or pieces of words are out of range");
   }
+  if (o.short_words > kLongestShortText) throw std::invalid_argument("the length of short texts is out of range");
   if (o.columns < 2 || o.columns >= kNone / 2) throw std::invalid_argument("the number of columns is out of range");
   if (!(o.piece_weight > 0.0F && o.piece_weight < 1e6F)) {
     throw std::invalid_argument("the weight of pieces is out of range");
   }
   if (o.most_features == 0) throw std::invalid_argument("most_features must be at least 1");
-  first_piece_ = !pieces ? o.columns : !words ? 0 : o.columns / 2;
+  const std::uint32_t of_words_only = pieces || short_pieces ? o.columns / 2 : o.columns;
+  parts_[of_words] = words ? of_words_only : 0;
+  const std::uint32_t left = o.columns - parts_[of_words];
+  const std::uint32_t of_pieces_only = short_pieces ? left / 2 : left;
+  parts_[of_pieces] = parts_[of_words] + (pieces ? of_pieces_only : 0);
+  parts_[of_short_pieces] = o.columns;
   if (o.rare_count_more || o.least_documents > 1) {
     documents_.reset(static_cast<std::uint32_t*>(std::calloc(o.columns, sizeof(std::uint32_t))));
     if (documents_ == nullptr) throw std::bad_alloc();
@@ -348,7 +366,7 @@ SparseRows TextFeatures::count(std::span<const std::string_view> texts, unsigned
   std::size_t begin = 0;  // of the wave
   std::atomic<std::size_t> next;
   const auto count_blocks = [&](std::size_t) {
-    Counter counter(options_, first_piece_);
+    Counter counter(options_, parts_);
     for (std::size_t i = next++; i < wave && begin + i < blocks; i = next++) {
       SparseRows rows = std::move(counting[i]);  // not changed in place, since another thread writes to its neighbour
       const std::size_t first = (begin + i) * kBlock;
@@ -411,9 +429,14 @@ std::size_t TextFeatures::finish(std::span<FeatureId> ids, std::span<float> valu
     const double length = std::sqrt(squared_length(values.data() + first, left - first));
     for (std::size_t j = first; j < left; ++j) values[j] = scaled(values[j], weight / length);
   };
-  const auto pieces = static_cast<std::size_t>(std::ranges::lower_bound(ids, first_piece_) - ids.begin());
-  finish_part(0, pieces, 1.0F);
-  finish_part(pieces, ids.size(), options_.piece_weight);
+  std::size_t begin = 0;
+  for (std::size_t part = 0; part < kTextParts; ++part) {
+    const auto rest = ids.subspan(begin);
+    const std::size_t end =
+        begin + static_cast<std::size_t>(std::ranges::lower_bound(rest, parts_[part]) - rest.begin());
+    finish_part(begin, end, part == of_words ? 1.0F : options_.piece_weight);
+    begin = end;
+  }
   return left;
 }
 

@@ -146,6 +146,7 @@ TextOptions words_and_pieces() {
   options.columns = 1U << 10;
   options.shortest_piece = 3;
   options.longest_piece = 4;
+  options.short_words = 2;
   return options;
 }
 
@@ -212,6 +213,7 @@ TEST("text: options outside their domains are refused") {
   refused([](TextOptions& o) { o.longest_piece = 3; });
   refused([](TextOptions& o) { o.shortest_piece = 4, o.longest_piece = 3; });
   refused([](TextOptions& o) { o.shortest_piece = o.longest_piece = 17; });
+  refused([](TextOptions& o) { o.short_words = 9; });
   refused([](TextOptions& o) { o.columns = 1; });
   refused([](TextOptions& o) { o.columns = kNone / 2; });
   refused([](TextOptions& o) { o.piece_weight = 0.0F; });

@@ -301,7 +301,10 @@ def test_auto_lets_parts_of_words_count_where_words_say_little(tmp_path: Path) -
     rng = np.random.default_rng(0)
     ends = ["ka", "lo", "mi", "zu"]
     lines = [
-        {"text": "".join(rng.choice([*"bdfgprst"], 6)) + ends[i % 4], "labels": [ends[i % 4]]}
+        {
+            "text": " ".join("".join(rng.choice([*"bdfgprst"], 6)) + ends[i % 4] for _ in range(3)),
+            "labels": [ends[i % 4]],
+        }
         for i in range(400)
     ]
     data = write_jsonl(tmp_path / "words.jsonl", lines)

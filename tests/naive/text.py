@@ -19,7 +19,9 @@ import numpy as np
 
 MASK = 2**64 - 1
 BASE = 0x9E3779B97F4A7C15
-WORDS, PIECES = 0x73647277, 0x73636570
+SALTS = 0x73647277, 0x73636570, 0x73636570
+WORDS, PIECES, SHORT_PIECES = range(3)  # the parts of a row
+LONGEST_SHORT_PIECE = 3
 LONGEST_WORD = 64
 
 
@@ -48,6 +50,14 @@ def hashed(units: Iterable[int]) -> int:
     for unit in units:
         value = (value * BASE + unit + 1) & MASK
     return value
+
+
+def all_pieces(units: list[int], shortest: int, longest: int) -> Iterator[list[int]]:
+    """All runs of letters of a word with its boundaries, those of a short word shorter."""
+    whole = [0x20, *units, 0x20]
+    for n in range(min(shortest, len(whole)), min(longest, len(whole)) + 1):
+        for begin in range(len(whole) - n + 1):
+            yield whole[begin : begin + n]
 
 
 def stands_alone(unit: int) -> bool:
@@ -134,27 +144,37 @@ class NaiveTextFeatures:
 
     def column(self, units: list[int], part: int) -> int:
         """The column of a sequence of units."""
-        value = hashed(units)
+        begin, end = self.parts()[part]
+        return begin + ((mix(hashed(units) ^ SALTS[part]) >> 32) * (end - begin) >> 32)
+
+    def parts(self) -> list[tuple[int, int]]:
+        """The columns of each part of a row, from the first to the one after the last."""
         o = self.options
-        first_piece = o["columns"] if not o["longest_piece"] else o["columns"] // 2
-        if not o["longest_run"]:
-            first_piece = 0
-        begin, end = (0, first_piece) if part == WORDS else (first_piece, o["columns"])
-        return begin + ((mix(value ^ part) >> 32) * (end - begin) >> 32)
+        words, pieces, short = o["longest_run"] > 0, o["longest_piece"] > 0, o["short_words"] > 0
+        n = o["columns"]
+        first = (n // 2 if pieces or short else n) if words else 0
+        second = first + (((n - first) // 2 if short else n - first) if pieces else 0)
+        return [(0, first), (first, second), (second, n)]
 
     def count(self, text: str) -> Counter[int]:
         """How often each column occurs."""
         o, found = self.options, Counter[int]()
-        short_words: list[list[int]] = []
+        words: list[list[int]] = []
+        counted: list[list[int]] = []
         for units, spaceless in self.words(text):
             pairs = [units[i : i + 2] for i in range(len(units) - 1)]
-            short_words += pairs if spaceless and pairs else [units]
+            counted += pairs if spaceless and pairs else [units]
             found.update(self.column(one, PIECES) for one in self.pieces(units, spaceless))
+            words.append(units)
+        if len(counted) <= o["short_words"]:
+            for units in words:
+                short = all_pieces(units, 1, LONGEST_SHORT_PIECE)
+                found.update(self.column(one, SHORT_PIECES) for one in short)
         if o["longest_run"]:
             for length in range(o["shortest_run"], o["longest_run"] + 1):
-                for i in range(len(short_words) - length + 1):
-                    run = short_words[i]
-                    for word in short_words[i + 1 : i + length]:
+                for i in range(len(counted) - length + 1):
+                    run = counted[i]
+                    for word in counted[i + 1 : i + length]:
                         run = [*run, 0x20, *word]
                     found[self.column(run, WORDS)] += 1
         return found
@@ -170,11 +190,7 @@ class NaiveTextFeatures:
                 if not spaceless and n > 1:
                     yield whole[:n]
             return
-        whole = [0x20, *units, 0x20]
-        shortest = min(o["shortest_piece"], len(whole))
-        for n in range(shortest, min(o["longest_piece"], len(whole)) + 1):
-            for begin in range(len(whole) - n + 1):
-                yield whole[begin : begin + n]
+        yield from all_pieces(units, o["shortest_piece"], o["longest_piece"])
 
     # --- weights -------------------------------------------------------------------------------
 
@@ -187,11 +203,9 @@ class NaiveTextFeatures:
                 continue
             rarity = 1 + math.log((1 + n) / (1 + d[column])) if o["rare_count_more"] else 1.0
             row[column] = (1 + math.log(times)) * rarity
-        first_piece = o["columns"] if not o["longest_piece"] else o["columns"] // 2
-        if not o["longest_run"]:
-            first_piece = 0
-        for pieces, length in ((False, 1.0), (True, o["piece_weight"])):
-            part = [column for column in row if (column >= first_piece) == pieces]
+        for which, (begin, end) in enumerate(self.parts()):
+            length = 1.0 if which == WORDS else o["piece_weight"]
+            part = [column for column in row if begin <= column < end]
             part.sort(key=lambda column: (-np.float32(row[column]), column))  # as the core has them
             for column in part[o["most_features"] :]:
                 del row[column]

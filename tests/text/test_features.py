@@ -28,6 +28,7 @@ OPTIONS: dict[str, Any] = {
     "shortest_piece": 3,
     "longest_piece": 5,
     "beginnings": False,
+    "short_words": 0,
     "piece_weight": 0.5,
     "most_features": 2**32 - 1,
     "columns": 2**20,
@@ -40,6 +41,9 @@ OPTIONS: dict[str, Any] = {
 VARIANTS: list[dict[str, Any]] = [
     {},
     {"beginnings": True, "first_documents": 3},
+    {"beginnings": True, "short_words": 2, "first_documents": 3},
+    {"short_words": 1, "shortest_piece": 0, "longest_piece": 0, "columns": 101},
+    {"short_words": 3, "shortest_run": 0, "longest_run": 0, "most_features": 4},
     {"longest_run": 3, "shortest_piece": 0, "longest_piece": 0, "columns": 97},
     {"shortest_run": 0, "longest_run": 0, "shortest_piece": 1, "longest_piece": 2},
     {"shortest_run": 2, "longest_run": 2, "least_documents": 1, "rare_count_more": False},
@@ -270,7 +274,7 @@ def test_presets_are_parameters_by_a_name() -> None:
     assert (named.fit_transform(texts) != spelt.fit_transform(texts)).nnz == 0
     assert TextFeatures("words+pairs").fit_transform(["a b c"]).nnz == 5
     assert TextFeatures("subwords").fit_transform(["abc"]).nnz == 6
-    assert TextFeatures().fit_transform(["abcdef ab"]).nnz == 3
+    assert TextFeatures().fit_transform(["abcdef ab a"]).nnz == 4
 
 
 def test_a_long_text_keeps_what_weighs_most() -> None:
@@ -288,11 +292,32 @@ def test_a_long_text_keeps_what_weighs_most() -> None:
     assert np.linalg.norm(bounded.data) == pytest.approx(1)
 
 
-def test_files_that_know_no_bound_of_features_have_none() -> None:
-    header, arrays = TextFeatures("words+subwords").fit(["a b"]).state()
-    assert header["most_features"] == 200
-    old = {name: value for name, value in header.items() if name not in ("kind", "most_features")}
-    assert TextFeatures.from_state(old, arrays).to_dict()["most_features"] == 0
+@pytest.mark.parametrize(
+    ("preset", "name", "value"),
+    [("words+subwords", "most_features", 200), ("words+stems", "short_texts", 2)],
+)
+def test_files_that_do_not_know_a_setting_of_a_preset_have_none(
+    preset: str, name: str, value: int
+) -> None:
+    header, arrays = TextFeatures(preset).fit(["a b"]).state()
+    assert header[name] == value
+    old = {known: value for known, value in header.items() if known not in ("kind", name)}
+    assert TextFeatures.from_state(old, arrays).to_dict()[name] == 0
+
+
+def test_a_short_text_has_a_part_of_its_letters() -> None:
+    features = TextFeatures(short_texts=1)
+    boundary, letters, pairs, triples = 1, 2, 3, 2  # of " ab "
+    assert features.fit_transform(["ab"]).nnz == 1 + boundary + letters + pairs + triples
+    row = features.fit_transform(["lieder"])
+    parts = np.searchsorted([2**21, 2**21 + 2**20], row.indices, side="right")
+    for part in range(3):
+        assert np.linalg.norm(row.data[parts == part]) == pytest.approx(1)
+    assert features.fit_transform(["ab cd"]).nnz == 2
+    assert TextFeatures.from_dict(features.to_dict()).short_texts == 1
+    assert TextFeatures(short_texts=0).fit_transform(["ab"]).nnz == 1
+    # Every two neighbouring letters are a word.
+    assert features.fit_transform(["天気"]).nnz > features.fit_transform(["天気予"]).nnz == 2
 
 
 def test_sources_are_words_as_they_stand_in_the_text() -> None:
@@ -328,7 +353,7 @@ def test_sources_are_the_columns_of_the_text_in_every_script(preset: str) -> Non
 
 
 def test_sources_in_scripts_without_spaces_are_neighbouring_letters() -> None:
-    features = TextFeatures("words+stems")
+    features = TextFeatures(short_texts=0)
     found = list(features.sources("明日は雨、明日x 雪").values())
     assert found == [["明日"], ["日は"], ["は雨"], ["x"], ["雪"]]
     assert list(features.sources("ｶﾞガカ\u3099").values()) == [["ｶﾞガ", "ガカ\u3099"]]
@@ -361,7 +386,7 @@ def test_nothing_is_transformed_before_it_is_counted_unless_counts_do_not_matter
         TextFeatures().transform(["a"])
     with pytest.raises(NotLearnedError, match="call fit first"):
         TextFeatures(idf=False, min_documents=2).transform(["a"])
-    assert TextFeatures(idf=False, min_documents=1).transform(["a word"]).nnz == 3
+    assert TextFeatures(idf=False, min_documents=1).transform(["a word or"]).nnz == 4
     assert not hasattr(TextFeatures(), "n_documents_")
 
 
@@ -387,6 +412,7 @@ def test_nothing_is_transformed_before_it_is_counted_unless_counts_do_not_matter
         ({"subwords_at": "end"}, "subwords_at='end'"),
         ({"subword_weight": 0}, "subword_weight=0"),
         ({"most_features": -1}, "most_features=-1"),
+        ({"short_texts": 9}, "short_texts=9: expected an integer from 0 to 8"),
         ({"symbols": None}, "symbols=None"),
         ({"idf": "yes"}, "idf='yes'"),
         ({"min_documents": 0}, "min_documents=0"),

@@ -2,6 +2,7 @@
 // their rarity in the documents so far.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -22,17 +23,22 @@ struct TextOptions {
   std::uint32_t longest_run = 1;
   std::uint32_t shortest_piece = 0;
   std::uint32_t longest_piece = 0;
-  bool beginnings = false;  // only pieces at the beginning of a word, without its end boundary
-  // Lengths to which the two parts of a row are scaled.
-  float piece_weight = 1.0F;
+  bool beginnings = false;              // only pieces at the beginning of a word, without its end boundary
+  std::uint32_t short_words = 0;        // texts of at most so many words have a third part: pieces of 1 to 3 letters
+  float piece_weight = 1.0F;            // length to which parts of pieces are scaled; that of words has length 1
   std::uint32_t most_features = kNone;  // limit for each part: the heaviest are kept, the first among equals
-  std::uint32_t columns = 1U << 22;     // less than 2^31; half each if there are both words and pieces
+  std::uint32_t columns = 1U << 22;     // less than 2^31; half for words, unless a row has one part only
   std::uint32_t least_documents = 2;    // features in fewer documents have no weight,
   std::uint32_t first_documents = 0;    // except while there are at most this many documents
   bool rare_count_more = true;          // weight by inverse document frequency
   bool fold_accents = false;
   bool symbols = false;  // runs of symbols are words, too
 };
+
+// The parts of a row, in the order of their columns: words, pieces, and the pieces of short texts.
+inline constexpr std::size_t kTextParts = 3;
+// The column after the last one of each part.
+using TextParts = std::array<std::uint32_t, kTextParts>;
 
 // The document frequencies of features, and the rows that follow from them.
 //
@@ -91,7 +97,7 @@ class TextFeatures {
   std::size_t finish(std::span<FeatureId> ids, std::span<float> values) const;
 
   TextOptions options_;
-  std::uint32_t first_piece_;  // first column of pieces
+  TextParts parts_;
   std::uint64_t n_documents_ = 0;
   // By column: its document frequency; null if that is not needed. Allocated by calloc(), which leaves it to the system
   // to clear memory on first use: most columns of most models are never used.

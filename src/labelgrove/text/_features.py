@@ -59,11 +59,13 @@ class TextFeatures(  # type: ignore[call-arg]
 
         - ``"words"``: words;
         - ``"words+pairs"``: words and pairs of consecutive words;
-        - ``"words+stems"``: words, and the first four letters of each word that has as many;
+        - ``"words+stems"``: words, and the first four letters of each word that has as many; texts
+          of one or two words also have the letters within them (``short_texts=2``);
         - ``"words+subwords"``: words, and runs of 3 to 5 letters within them;
         - ``"subwords"``: runs of 3 to 5 letters within words.
     n_features : int, default=2**22
-        Number of columns, 2 to 2**26, split evenly between words and subwords if there are both.
+        Number of columns, 2 to 2**26. If there are words and subwords, words have half of them, and
+        the subwords of short texts half of the rest.
         Every column takes 4 bytes of memory. If nothing is counted (without ``idf`` and with
         ``min_documents=1``), there may be up to 2**31 - 2, including those of ``embeddings``.
     words : tuple of two ints, optional
@@ -76,8 +78,12 @@ class TextFeatures(  # type: ignore[call-arg]
         Position of subwords within a word. With "anywhere", the boundaries before and after a word
         count as letters, and a word that is too short, boundaries included, counts as a whole, as
         with scikit-learn's ``analyzer="char_wb"``. With "start", the boundary does not count.
+    short_texts : int, optional
+        Number of words, 0 to 8, up to which a text has another part of subwords, in columns of its
+        own: all runs of one to three letters within its words, boundaries included. A name or a
+        single word may be new, but its endings and syllables are not. 0 for no text.
     subword_weight : float, optional
-        Length of the subwords' part of a row, relative to 1 for the words.
+        Length of each of the subwords' parts of a row, relative to 1 for the words.
     idf : bool, optional
         Whether rare features weigh more.
     min_documents : int, optional
@@ -85,7 +91,7 @@ class TextFeatures(  # type: ignore[call-arg]
         value with pairs or subwords from anywhere, features that occur only once cost nothing. The
         first 4,096 documents are used with all of their features.
     most_features : int, optional
-        Maximum number of words, and of subwords, in a row: those with the highest weights; ties go
+        Maximum number of features in each part of a row: those with the highest weights; ties go
         to the first column. 0 means all. It is 200 for ``"words+subwords"`` and ``"subwords"``;
         with 100, documents of 700 words were learnt in two thirds of the time.
     fold_accents : bool, default=False
@@ -151,6 +157,7 @@ class TextFeatures(  # type: ignore[call-arg]
         words: tuple[int, int] | None = None,
         subwords: tuple[int, int] | None = None,
         subwords_at: str | None = None,
+        short_texts: int | None = None,
         subword_weight: float | None = None,
         idf: bool | None = None,
         min_documents: int | None = None,
@@ -166,6 +173,7 @@ class TextFeatures(  # type: ignore[call-arg]
         self.words = words
         self.subwords = subwords
         self.subwords_at = subwords_at
+        self.short_texts = short_texts
         self.subword_weight = subword_weight
         self.idf = idf
         self.min_documents = min_documents
@@ -285,8 +293,8 @@ class TextFeatures(  # type: ignore[call-arg]
 
         Examples
         --------
-        >>> list(TextFeatures("words+stems").sources("Herrings, herring").values())
-        [['Herrings'], ['Herrings', 'herring'], ['herring']]
+        >>> list(TextFeatures("words+stems").sources("Herrings, herring and roe").values())
+        [['Herrings'], ['roe'], ['and'], ['herring'], ['Herrings', 'herring']]
         """
         engine = self._engine or _new_engine(self._checked())
         named = names_by_column(engine, self.spans(text))
@@ -438,7 +446,7 @@ class TextFeatures(  # type: ignore[call-arg]
         """
         kept = dict(parameters)
         size = integer("embedding_size", kept.pop("embedding_size", 0), 0)
-        kept.setdefault("most_features", 0)  # files of 0.1.0 have no such bound
+        kept = {"most_features": 0, "short_texts": 0, **kept}  # old files have neither
         text = cls.from_dict(kept)
         if (text.embeddings is None) != (size == 0):
             raise ParameterError("embedding_size and embeddings contradict each other")

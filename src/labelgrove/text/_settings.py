@@ -11,6 +11,7 @@ from labelgrove.text._embeddings import GIVEN, embedding_of
 
 LONGEST_RUN = 8
 _LONGEST_SUBWORD = 15
+_LONGEST_SHORT_TEXT = 8
 _FIRST_DOCUMENTS = 4096
 _MOST = 2**31 - 2
 _MOST_COUNTED = 2**26  # columns: limits the memory that an untrusted file can request
@@ -18,7 +19,12 @@ _MOST_COUNTED = 2**26  # columns: limits the memory that an untrusted file can r
 _PRESETS: dict[str, dict[str, Any]] = {
     "words": {"words": (1, 1)},
     "words+pairs": {"words": (1, 2), "min_documents": 2},
-    "words+stems": {"words": (1, 1), "subwords": (4, 4), "subwords_at": "start"},
+    "words+stems": {
+        "words": (1, 1),
+        "subwords": (4, 4),
+        "subwords_at": "start",
+        "short_texts": 2,
+    },
     "words+subwords": {
         "words": (1, 1),
         "subwords": (3, 5),
@@ -32,6 +38,7 @@ _DEFAULTS: dict[str, Any] = {
     "words": None,
     "subwords": None,
     "subwords_at": "anywhere",
+    "short_texts": 0,
     "subword_weight": 1.0,
     "idf": True,
     "min_documents": 1,
@@ -58,6 +65,7 @@ def settings_of(parameters: Mapping[str, Any]) -> dict[str, Any]:
         "words": words,
         "subwords": subwords,
         "subwords_at": choice("subwords_at", chosen["subwords_at"], ("anywhere", "start")),
+        "short_texts": integer("short_texts", chosen["short_texts"], 0, _LONGEST_SHORT_TEXT),
         "subword_weight": real("subword_weight", chosen["subword_weight"], 1e-3, 1e3),
         "idf": idf,
         "min_documents": least,
@@ -88,6 +96,7 @@ def core_options(settings: Mapping[str, Any]) -> dict[str, Any]:
         "shortest_piece": pieces[0],
         "longest_piece": pieces[1],
         "beginnings": starts,
+        "short_words": settings["short_texts"],
         "piece_weight": settings["subword_weight"],
         "most_features": settings["most_features"] or _MOST,
         "columns": settings["n_features"],

@@ -77,9 +77,10 @@ def names_by_column(engine: _core.TextFeatures, spans: list[Span]) -> dict[int, 
 
 def values_by_column(options: Mapping[str, Any], by_word: Mapping[str, T]) -> dict[int, T]:
     """Map the values of words to their columns; if words share a column, the first wins."""
-    width = options["columns"] // (2 if options["longest_piece"] else 1)
-    single = {"longest_run": 1, "shortest_piece": 0, "longest_piece": 0, "columns": width}
-    indptr, columns, _ = _core.TextFeatures({**options, **single}).count(list(by_word), 1)
+    others = dict.fromkeys(("shortest_piece", "longest_piece", "short_words"), 0)
+    width = options["columns"] // (2 if any(options[name] for name in others) else 1)
+    single = {**options, **others, "longest_run": 1, "columns": width}
+    indptr, columns, _ = _core.TextFeatures(single).count(list(by_word), 1)
     found: dict[int, T] = {}
     for value, begin, end in zip(by_word.values(), indptr, indptr[1:], strict=False):
         if end - begin == 1:
