@@ -167,6 +167,48 @@ def test_who_dawdles_or_never_ends_is_not_waited_for(
         assert name < 9_999
 
 
+@pytest.mark.parametrize(("path", "status"), [("/nowhere", 404), (f"{DEMO}/learn", 408)])
+def test_a_body_that_is_answered_before_it_ends_does_not_keep_the_connection(
+    address: str, path: str, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    protocols = []
+    made = app.Protocol.connection_made
+
+    def note(protocol: app.Protocol, transport: asyncio.Transport) -> None:
+        protocols.append(protocol)
+        made(protocol, transport)
+
+    monkeypatch.setattr(app.Protocol, "connection_made", note)
+    monkeypatch.setattr(http, "BODY_SECONDS", 0.05)
+    host, _, port = address.removeprefix("http://").partition(":")
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with socket.create_connection((host, int(port)), timeout=20) as connection:
+
+        def begin_and_be_answered() -> None:
+            connection.sendall(head.encode() + b"1\r\nx\r\n")
+            found = b""
+            while not found.endswith(b"}"):
+                found += connection.recv(9999)
+            assert found.startswith(f"HTTP/1.1 {status}".encode())
+
+        for _ in range(2):  # a body that ends soon after its answer does no harm
+            begin_and_be_answered()
+            until(lambda: protocols[0]._rest is not None)
+            connection.sendall(b"0\r\n\r\n")
+            until(lambda: protocols[0]._rest is None)
+        monkeypatch.setattr(app, "BODY_SECONDS", 0.05)
+        begin_and_be_answered()
+
+        def is_closed() -> bool:
+            try:
+                connection.sendall(b"1\r\nx\r\n")
+            except ConnectionError:
+                return True
+            return False
+
+        until(is_closed)
+
+
 def test_who_never_reads_is_not_waited_for(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     host, _, port = address.removeprefix("http://").partition(":")
     gone = threading.Event()

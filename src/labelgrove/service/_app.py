@@ -29,7 +29,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from labelgrove._errors import LabelGroveError
 from labelgrove.service import _annif, _resources
-from labelgrove.service._http import Call, Context, Route, answer, problem
+from labelgrove.service._http import BODY_SECONDS, Call, Context, Route, answer, problem
 from labelgrove.service._openapi import openapi
 from labelgrove.service._service import Service
 
@@ -163,10 +163,14 @@ class _Parser:
 
 
 class Protocol(HttpToolsProtocol):
-    """HTTP with limits on connections, a request's head, and clients that do not read answers."""
+    """HTTP with limits on connections, a request's head, and clients that do not read answers.
+
+    Nor does a body that is answered before it ends, with 408 or 413 perhaps, keep a connection.
+    """
 
     _head_bytes = 0
     _deadline: asyncio.TimerHandle | None = None
+    _rest: asyncio.TimerHandle | None = None
     _reading: asyncio.TimerHandle | None = None
     head_is_known = False
 
@@ -189,6 +193,7 @@ class Protocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the timers."""
         self._head_is_here()
+        self._body_is_here()
         self._client_reads()
         super().connection_lost(exc)
 
@@ -248,7 +253,14 @@ class Protocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """End the body, unless it follows in another parser."""
         if not self.parser.should_upgrade():
+            self._body_is_here()
             super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Start a timer for the rest of the body; a client may send all of it before it reads."""
+        super().on_response_complete()
+        if self.cycle.response_complete and self.cycle.more_body:
+            self._rest = self.loop.call_later(BODY_SECONDS, self.transport.close)
 
     def shutdown(self) -> None:
         """Close the connection once its request is answered, or does not arrive soon."""
@@ -280,6 +292,11 @@ class Protocol(HttpToolsProtocol):
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
+
+    def _body_is_here(self) -> None:
+        if self._rest is not None:
+            self._rest.cancel()
+            self._rest = None
 
 
 class _Server(uvicorn.Server):

@@ -54,7 +54,7 @@ _SMALL = 64 * 1024  # bytes of a body that is taken nevertheless
 
 _FIELDS = 1_000
 _ANNIFS_OWN = re.compile(r"project|metadata(_.*)?", re.DOTALL)  # fields of a form that we ignore
-_BODY_SECONDS = 30.0
+BODY_SECONDS = 30.0
 WAIT_SECONDS = 60.0
 _BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5, 30, 60)
 
@@ -369,12 +369,12 @@ async def _take_body(call: Call) -> None:
         raise Problem(413, f"the body has {length} bytes; expected at most {MOST_BYTES}")
     pieces = []
     try:
-        async with asyncio.timeout(_BODY_SECONDS):
+        async with asyncio.timeout(BODY_SECONDS):
             async for piece in request.stream():
                 call.hold(piece)
                 pieces.append(piece)
     except TimeoutError:
-        raise Problem(408, f"the body did not arrive within {_BODY_SECONDS:.0f} s") from None
+        raise Problem(408, f"the body did not arrive within {BODY_SECONDS:.0f} s") from None
     call.raw = b"".join(pieces)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if route.form:
