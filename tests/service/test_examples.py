@@ -119,7 +119,8 @@ def test_examples_are_taught_without_http_too(service: Service) -> None:
 
 
 def test_why(client: TestClient) -> None:
-    assert client.post(f"{DEMO}/explain", json={"text": "cat"}).json() == {"labels": []}
+    answer = client.post(f"{DEMO}/explain", json={"text": "cat"})
+    assert answer.json() == {"labels": []} and answer.headers["LabelGrove-Sequence"] == "1"
     teach(client, 200)
     asked = {"text": "cat cat owl", "label": "cat"}
     [cat] = client.post(f"{DEMO}/explain", json=asked).json()["labels"]

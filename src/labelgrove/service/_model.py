@@ -156,6 +156,8 @@ class Learner:
         unknown.
         """
         now = self._now
+        if not now.seen:
+            return now.sequence, []
         # Once for all labels, and apart: a long text takes a while, and then others may go first.
         sources = now.shared.read(lambda model: model.text_.sources(text))
 

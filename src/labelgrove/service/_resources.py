@@ -351,8 +351,6 @@ class Explanations(Struct):
 async def explain(call: Call) -> Explanations:
     """Explain why labels are suggested."""
     project, asked = await call.project(), call.body
-    if not project.learner.has_learnt:
-        return Explanations([])
     sequence, found = await asyncio.to_thread(
         project.learner.explain, asked.text, asked.label, asked.limit
     )
