@@ -39,7 +39,7 @@ class SetFigures:
         predicted: tuple[IntArray, IntArray],
         hits: tuple[IntArray, IntArray],
         shape: tuple[int, int],
-        zero_division: float = 0.0,
+        zero_division: float,
     ) -> SetFigures:
         """Measure (row, label) pairs: the true ones, the predicted ones, and those in both.
 

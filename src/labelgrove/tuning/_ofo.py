@@ -155,7 +155,7 @@ class OFO:
         counts = self._counts
         online_f = f_from_counts(counts.hits, counts.positives, counts.predicted, self._zero)
         score = float(online_f.mean()) if len(online_f) else 0.0
-        start = self._rule.a[:1] / self._rule.b[:1]
+        start = self._rule.a / self._rule.b
         default = float(np.minimum(start, self._rule.upper)[0]) if len(start) else self._rule.upper
         return Thresholds(self.thresholds(), as_default(default), "ofo", "macro", score)
 
