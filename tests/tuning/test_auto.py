@@ -267,15 +267,19 @@ def test_goals_are_met_wherever_the_scores_lie(
     known = rng.permuted(np.where(np.arange(20) < 4, rng.random((500, 20)), 0), axis=1)
     scores = np.where(known > 0, score(known), 0)
     Y = (rng.random(scores.shape) < known).astype(int)
-    predicted = tune_auto(Y, scores, **goal, lower=1e-4).apply(scores)
+    tuned = tune_auto(Y, scores, **goal, lower=1e-4)
+    predicted = tuned.apply(scores)
+    assert tuned.single_figures is not None
     if "labels_per_row" in goal:
+        assert tuned.single_figures.labels == pytest.approx(1, rel=0.01)
         assert predicted.sum() / 500 == pytest.approx(1, rel=0.1)
     else:
+        assert tuned.single_figures.recall == pytest.approx(0.25, abs=1 / Y.sum())
         assert recall_of(csr_array(Y), predicted, average="micro") == pytest.approx(0.25, abs=0.03)
 
 
 @settings(max_examples=50)
-@given(problems(), st.floats(0.1, 4.0), st.floats(0.0, 1.0))
+@given(problems(), st.floats(0.1, 4.0), st.floats(0.0, 1.0) | st.sampled_from([0.5, 1.0]))
 def test_goals_are_met_as_closely_as_a_single_threshold_can(
     problem: Problem, n_labels: float, least: float
 ) -> None:
@@ -354,6 +358,11 @@ def test_bounds_hold_exactly() -> None:
     for upper in (0.3, 0.7, 1.0):
         tuned = tune_auto(np.zeros((4, 2)), np.zeros((4, 2)), upper=upper)
         assert tuned.values.tolist() == [upper, upper]
+    goals: list[dict[str, Any]] = [{"labels_per_row": 1}, {"least_recall": 0.5}]
+    for goal in goals:  # which only a threshold above 0.3 meets exactly
+        tuned = tune_auto(Y, scores, **goal, upper=0.3)
+        assert tuned.single == 0.3
+        assert tuned.values.tolist() == [0.3, 0.3]
     high = np.full((4, 2), 1.0)
     for upper, n_labels in ((1.0, 2.0), (np.inf, 0.0)):
         tuned = tune_auto(np.zeros((4, 2)), high, upper=upper, zero_division=1, average="instance")

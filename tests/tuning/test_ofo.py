@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
@@ -51,6 +51,13 @@ def test_it_is_algorithm_2(
     assert ofo.finish().score == pytest.approx(online, abs=1e-12)
 
 
+def told_apart_by_nothing() -> Problem:
+    """Scores that say nothing of the labels, so that the labels' shares bound the thresholds."""
+    rng = np.random.default_rng(0)
+    return Problem((rng.random((50, 3)) < 0.3).astype(np.int8), rng.random((50, 3)), [], 0.5, 0.0)
+
+
+@example(told_apart_by_nothing(), (1.0, 20.0), True, 4)
 @given(problems(), STARTS, RUNNING, st.integers(1, 4))
 def test_batches_rows_and_sparseness_do_not_show(
     problem: Problem, start: tuple[float, float], running: bool, size: int
