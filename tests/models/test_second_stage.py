@@ -27,7 +27,7 @@ from labelgrove import (
 from labelgrove.metrics import inverse_propensity
 from labelgrove.models.engine import _staged
 from labelgrove.models.engine._learned import MISSING
-from labelgrove.models.engine._staged import StagedEngine
+from labelgrove.models.engine._staged import StagedEngine, _both
 from labelgrove.tuning._second_stage import CANDIDATES, PLACES, SecondStage
 from labelgrove.vocabulary import Concept, Vocabulary
 from naive import second_stage as naive
@@ -441,6 +441,11 @@ def test_the_later_in_a_stream_the_more_it_counts_though_most_predictions_are_ea
     assert engine.stage.examples < 1300  # of which half are of that quarter
     counts, hits = np.split(engine.stage.first.save()[1 : -len(naive.POWERS)], 2)
     assert hits.sum() > 0.9 * counts.sum()
+
+
+def test_two_searches_cost_their_sum_but_are_as_deep_as_the_deeper_one() -> None:
+    one, other = np.array([[1, 5, 2, 3], [1, 2, 0, 0]]), np.array([[4, 2, 1, 1], [1, 7, 1, 0]])
+    assert _both(one, other).tolist() == [[5, 5, 3, 4], [2, 7, 1, 0]]
 
 
 def test_small_copies_have_it_too(online: OnlinePLTClassifier, tmp_path: Path) -> None:
