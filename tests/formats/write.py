@@ -130,6 +130,10 @@ def models() -> Iterator[Old]:
         PLTClassifier(online_ready=True, arity=2, max_leaf_size=3).fit(X, Y),
     )
     yield old(
+        "batch-second-stage",
+        PLTClassifier(second_stage="tail", arity=2, max_leaf_size=3).fit(X, Y),
+    )
+    yield old(
         "batch-compact-int8",
         PLTClassifier(max_leaf_size=3).fit(X, Y).compact(dtype="int8"),
         for_prediction=True,
