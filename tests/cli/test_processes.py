@@ -359,8 +359,9 @@ def test_a_token_that_cannot_be_shown_is_not_stored(
 
 def test_what_cannot_be_served_or_followed_is_refused(tmp_path: Path) -> None:
     pytest.importorskip("starlette")
-    result = run("serve", tmp_path, "--follow", "nonsense", status=1)
-    assert "--follow nonsense: expected the address of a service" in result.stderr
+    for wrong in ("nonsense", "http://127.0.0.1:9#tickets"):
+        result = run("serve", tmp_path, "--follow", wrong, status=1)
+        assert f"--follow {wrong}: expected the address of a service" in result.stderr
     for own in (("--demo",), ("--project", "own")):
         result = run("serve", tmp_path, "--follow", "http://127.0.0.1:9", *own, status=1)
         assert "a replica has the projects of its leader" in result.stderr

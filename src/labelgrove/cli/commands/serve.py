@@ -146,9 +146,10 @@ def serve(
 
 
 def _check_leader(follow: str, *, own: bool) -> None:
-    if not is_address(follow):
+    if not is_address(follow) or "#" in follow:
         raise ParameterError(
-            f"--follow {follow}: expected the address of a service, such as http://localhost:8787"
+            f"--follow {follow}: expected the address of a service, such as "
+            "http://localhost:8787, without a project"
         )
     if own:
         raise ParameterError(
