@@ -405,15 +405,25 @@ def test_auto_lets_classes_compete_and_rows_keep_their_lengths_where_that_helps(
     data.write_text("".join([*rows, "0,1 1:1 2:1\n"]))
     told = run(*words).stderr
     assert "softmax" not in told
+    assert "lambda1" not in told
     assert "lomtree" not in told
 
 
-def test_auto_tries_no_lengths_of_texts(tmp_path: Path) -> None:
+def test_auto_splits_a_class_that_prevails(tmp_path: Path) -> None:
+    points = np.random.default_rng(0).normal(size=(400, 2))
+    data = tmp_path / "quadrants.svm"
+    data.write_text("".join(f"{int(x * y > 0.4)} 1:{x:.3f} 2:{y:.3f}\n" for x, y in points))
+    words = ("train", "--algorithm", "auto", data, "-o", tmp_path / "a.lg", "--json")
+    assert json.loads(run(*words).stdout)["settings"] == ["n_estimators=10", "lambda1=0.5"]
+
+
+def test_auto_tries_of_texts_only_what_suits_them(tmp_path: Path) -> None:
     lines = [{"text": f"{word} sea", "labels": [word]} for word in ("cod", "eel", "ray") * 40]
     data = write_jsonl(tmp_path / "texts.jsonl", lines)
     told = run("train", "--algorithm", "auto", data, "-o", tmp_path / "a.lg").stderr
     assert "plt link=softmax " in told
     assert "normalize" not in told
+    assert "lambda1" not in told
 
 
 def test_auto_needs_enough_examples_to_hold_some_out(tmp_path: Path) -> None:

@@ -32,6 +32,9 @@ _SETTINGS = {"ldsm": ["n_estimators=10"], "fastxml": ["n_estimators=10"]}
 _SOFTMAX = ["link=softmax"]
 _SOFTMAX_LENGTHS = [*_SOFTMAX, "normalize=false"]
 
+#: With its default, LdSM does not split a node where one class prevails: docs/papers/ldsm.md.
+_SPLITTING = "lambda1=0.5"
+
 _SYMBOLS, _PAIRS = "text.symbols=true", "text.preset=words+pairs"
 _SUBWORDS = "text.preset=words+subwords"
 
@@ -60,6 +63,8 @@ def candidates(*, of_classes: bool, texts: bool) -> dict[str, tuple[str, list[st
     if of_classes:
         for settings in (_SOFTMAX,) if texts else (_SOFTMAX, _SOFTMAX_LENGTHS):
             found[" ".join(["plt", *settings])] = "plt", settings
+        if not texts:
+            found[f"ldsm {_SPLITTING}"] = "ldsm", [*_SETTINGS["ldsm"], _SPLITTING]
     return found
 
 
