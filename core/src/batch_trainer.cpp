@@ -169,15 +169,13 @@ std::vector<Tile> learn(const TrainingOptions& options, const TrainingSet& data,
   BatchSolver& solver = bench.solver;
   std::vector<Tile> tiles;
   bench.margin_counts = {};
-  SolverOptions solving = options.solver;
-  if (task.node == kAboveRoot) solving.held_out = 0.0F;
   problem.build(data, examples.examples, options.solver.bias);
   const std::span<const std::uint32_t> children(task.children);
   for (std::size_t first = 0; first < children.size(); first += task.tile) {
     const auto some = children.subspan(first, std::min(task.tile, children.size() - first));
-    solver.solve(solving, problem, examples, some, data.example_costs, task.node, progress);
+    solver.solve(options.solver, problem, examples, some, data.example_costs, task.node, progress);
     tiles.push_back(keep_weights(options, data, problem, solver, some));
-    if (solving.held_out > 0.0F) bench.margin_counts.add(solver.margin_counts());
+    if (options.solver.held_out > 0.0F) bench.margin_counts.add(solver.margin_counts());
     progress.advance(task.child_cost * some.size());
   }
   return tiles;
@@ -301,7 +299,7 @@ class Assembly {
         const std::lock_guard lock(counting_);
         margin_counts_.add(bench.margin_counts);
       }
-      if (--left_[v] == 0) finish(v, v == kAboveRoot ? fixed_link() : options_.link);
+      if (--left_[v] == 0) finish(v, options_.link);
     });
     return std::move(blocks_);
   }

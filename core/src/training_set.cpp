@@ -41,10 +41,15 @@ void reach(const LabelTree& tree, std::span<const LabelId> labels, std::span<con
   reached.resize(kept);
 }
 
-// Calls take(node, its reached children) for every node that learns from the example, node 0 first.
+// Calls take(node, its reached children) for every node that learns from the example, node 0 first. Examples without
+// labels reach the root, too, and none of its children.
 template <typename Take>
-void for_each_node(std::span<const Reached> reached, Take&& take) {
-  if (reached.empty()) take(kAboveRoot, reached);
+void for_each_node(const LabelTree& tree, std::span<const Reached> reached, Take&& take) {
+  static constexpr Reached kReachedRoot{kAboveRoot, 0, 1.0F};
+  if (reached.empty()) {
+    take(kAboveRoot, std::span(&kReachedRoot, tree[kRoot].is_leaf() ? 0 : 1));
+    take(kRoot, reached);
+  }
   for (std::size_t begin = 0; begin < reached.size();) {
     std::size_t end = begin + 1;
     while (end < reached.size() && reached[end].parent == reached[begin].parent) ++end;
@@ -75,7 +80,7 @@ Assignment::Assignment(const LabelTree& tree, std::span<const NodeId> nodes, con
       std::vector<Reached> reached;
       for (std::size_t i = data.size * part / parts; i < data.size * (part + 1) / parts; ++i) {
         reach(tree, data.example(i).labels, data.label_costs, reached);
-        for_each_node(std::span<const Reached>(reached), [&](NodeId v, std::span<const Reached> children) {
+        for_each_node(tree, reached, [&](NodeId v, std::span<const Reached> children) {
           if (place[v] == kNone) return;
           take(i, counts[part].entries[place[v]], counts[part].positives[place[v]], children);
         });

@@ -119,7 +119,7 @@ TEST("batch plt: a node trained alone, from its own examples and in any room, is
         while (v != nodes[i] && v != kAboveRoot) v = tree[v].parent;
         return v == nodes[i];
       };
-      if (std::ranges::any_of(data.example(row).labels, below) || nodes[i] == kAboveRoot) own.push_back(row);
+      if (std::ranges::any_of(data.example(row).labels, below) || nodes[i] <= kRoot) own.push_back(row);
     }
     TrainingSet some = data;
     some.size = own.size();

@@ -101,8 +101,9 @@ class BatchPLT:
         rows = np.hstack([scale * X, np.full((len(X), 1), bias)])
         self.weights: list[Array] = []
         for v, parent in enumerate(parents):
-            reached = [i for i, row in enumerate(Y) if v == 0 or below[parent] & set(row)]
-            y = np.array([1.0 if below[v] & set(Y[i]) else -1.0 for i in reached])
+            reached = [i for i, row in enumerate(Y) if parent <= 0 or below[parent] & set(row)]
+            of_all = v == 0 and v not in label_of  # a root that is not a leaf
+            y = np.array([1.0 if of_all or below[v] & set(Y[i]) else -1.0 for i in reached])
             dearest = [
                 max(((label_costs or {}).get(j, 1.0) for j in below[v] & set(Y[i])), default=1.0)
                 for i in reached

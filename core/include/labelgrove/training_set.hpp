@@ -32,7 +32,7 @@ struct TrainingSet {
 
 // The examples of one node and their targets.
 struct NodeExamples {
-  std::span<const std::uint32_t> examples;      // those for which the node is positive, increasing
+  std::span<const std::uint32_t> examples;      // those that the node learns from, increasing
   std::span<const std::uint64_t> ends;          // example i has the positives from ends[i] to ends[i + 1]
   const std::uint32_t* positives = nullptr;     // slots of children, increasing within an example
   const float* costs = nullptr;                 // by positive: the highest cost of a label below it; null: all 1
@@ -42,7 +42,8 @@ struct NodeExamples {
 };
 
 // ASSIGNTONODES (Jasinska-Kobus et al. 2021, Algorithm 9) for a whole data set: a node learns from the examples for
-// which it is positive, that is, those with a label below it ("teacher forcing"). Node 0 learns from all examples.
+// which it is positive, that is, those with a label below it ("teacher forcing"). Node 0 and the root learn from all
+// examples, also from those without labels: a root that is not a leaf is always positive.
 class Assignment {
  public:
   // Only for the given nodes; threads divide the rows. REQUIRES: every label has a leaf in the tree.

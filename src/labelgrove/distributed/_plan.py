@@ -20,8 +20,8 @@ def plan_units(job: Job, number: int, threads: int) -> None:
     """Split a tree into units, each learnt by one task.
 
     A unit is either a group of whole subtrees that together fit into memory and are not too large
-    a share of the work, or one of the nodes above these. The first unit has the root, for which all
-    rows count. The partition does not affect what is learnt.
+    a share of the work, or one of the nodes above these. The first unit has the root and the node
+    above it, for which all rows count. The partition does not affect what is learnt.
     """
     parents, labels = stored(job / f"tree-{number}", "parents", "labels")
     up = parents.astype(np.int64)
@@ -55,7 +55,7 @@ def needed(rows: Numbers, cells: Numbers, width: int, threads: int) -> Numbers:
 
 
 def _sizes(job: Job, up: Numbers, labels: npt.NDArray[Any]) -> tuple[Numbers, Numbers]:
-    """Return for each node the number of rows with a label below it, and of their entries."""
+    """Return for each node the number of rows that it learns from, and of their entries."""
     leaf_of = np.zeros(job.n_labels, np.int64)
     leaves = np.flatnonzero(labels < job.n_labels)
     leaf_of[labels[leaves]] = leaves
@@ -71,7 +71,7 @@ def _sizes(job: Job, up: Numbers, labels: npt.NDArray[Any]) -> tuple[Numbers, Nu
             cells += np.bincount(node, sizes[keys // n], minlength=n).astype(np.int64)
             keys = keys[node != 0]
             keys = np.unique(keys - keys % n + up[keys % n])
-    rows[0], cells[0] = source.n_rows, source.n_cells
+    rows[:2], cells[:2] = source.n_rows, source.n_cells
     return rows, cells
 
 
