@@ -228,6 +228,15 @@ def test_probabilities_are_right_as_often_as_they_say() -> None:
     assert measured < fixed / 2
 
 
+def test_a_single_label_is_calibrated_by_the_rows_without_it() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 5))
+    p = 1 / (1 + np.exp(1 - X[:, 0]))
+    Y = [["a"] if right else [] for right in rng.random(4000) < p]
+    found = PLTClassifier(random_state=0).fit(X[:3000], Y[:3000]).predict_proba(X[3000:])
+    assert np.abs(found[:, 0] - p[3000:]).mean() < 0.1
+
+
 def test_siblings_of_one_rarity_keep_their_order() -> None:
     X, Y = noisy()
     Y[0] = list(range(12))  # so that the children are in the order of the classes

@@ -27,9 +27,9 @@ std::vector<CompactedBlock> train_blocks(const TrainingOptions& options, std::sp
                                          const TrainingSet& data, unsigned threads, Progress& progress);
 
 // The same for some inner nodes of one tree, in their order. `data` must contain all examples that have a label below
-// one of these nodes, and for node 0 or the root all examples; leaving out others changes no bit of the result. Copies of examples
-// and their solver state are stored in `room`, if given. A calibration counts the margins of these nodes alone; the
-// counts of all nodes add up to those of train_blocks().
+// one of these nodes, and for node 0 or the root all examples; leaving out others changes no bit of the result. Copies
+// of examples and their solver state are stored in `room`, if given. A calibration counts the margins of these nodes
+// alone; the counts of all nodes add up to those of train_blocks().
 std::vector<CompactedBlock> train_nodes(const TrainingOptions& options, const LabelTree& tree,
                                         std::span<const NodeId> nodes, const TrainingSet& data, unsigned threads,
                                         Progress& progress, Room* room = nullptr);

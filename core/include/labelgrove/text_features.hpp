@@ -27,7 +27,7 @@ struct TextOptions {
   std::uint32_t short_words = 0;        // texts of at most so many words have a third part: pieces of 1 to 3 letters
   float piece_weight = 1.0F;            // length to which parts of pieces are scaled; that of words has length 1
   std::uint32_t most_features = kNone;  // limit for each part: the heaviest are kept, the first among equals
-  std::uint32_t columns = 1U << 22;     // less than 2^31; half for words, unless a row has one part only
+  std::uint32_t columns = 1U << 22;     // less than 2^31; half for words if there are pieces
   std::uint32_t least_documents = 2;    // features in fewer documents have no weight,
   std::uint32_t first_documents = 0;    // except while there are at most this many documents
   bool rare_count_more = true;          // weight by inverse document frequency
