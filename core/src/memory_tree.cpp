@@ -353,7 +353,7 @@ std::uint64_t MemoryTree::make_room_for(const Features& x, std::span<const Label
   try {
     const std::uint64_t lasting = nodes_.size() * kBytesOfNode + known * kBytesOfLabel + example;
     if (lasting > most) throw BudgetExceeded(most, lasting);
-    if (budget_.held() + example + names > full(most)) forget_examples(for_examples(most));
+    if (budget_.held() + example + names > full(most)) forget_examples(for_examples(most, lasting));
     budget_.take_or_throw(example + names, regressors());
   } catch (const BudgetExceeded&) {
     usable_ = true;

@@ -51,7 +51,7 @@ void NodeLearners::make_room(std::uint64_t bytes) {
   counted_ = count() + bytes;
   if (counted_ <= full(most)) return;
   const std::uint64_t lasting = count_lasting() + bytes;
-  if (lasting <= most) forget_examples(for_examples(most));
+  if (lasting <= most) forget_examples(for_examples(most, lasting));
   const std::uint64_t needed = lasting + count_memory();
   const std::uint64_t held = count() + bytes;
   // No row is forgotten for what will not fit.

@@ -144,6 +144,12 @@ def test_remembered_examples_count() -> None:
     assert held(engine) <= BUDGET
 
 
+def test_remembered_examples_have_a_part_of_what_the_tree_leaves() -> None:
+    engine = _core.OnlinePlt(bounded(max_bytes=300_000))
+    learn(engine, stream(2, 600, labels=300))  # the tree takes more than half of the budget
+    assert engine.size()["memory_bytes"] < 300_000 / 8
+
+
 def test_estimators_take_sizes_and_keep_them(tmp_path: Any) -> None:
     X, Y = noise(n=200, d=60)
     small = {"max_bytes": "200kB", "arity": 3, "max_leaves": 4, "n_trees": 2}

@@ -23,8 +23,8 @@ class BudgetExceeded : public std::length_error {
 // Forgetting starts above full(budget) and stops at kept(budget). The gap trades memory for fewer rounds of forgetting.
 constexpr std::uint64_t full(std::uint64_t budget) { return budget / 16 * 15; }
 constexpr std::uint64_t kept(std::uint64_t budget) { return budget / 16 * 14; }
-// Remembered examples are reduced to this part.
-constexpr std::uint64_t for_examples(std::uint64_t budget) { return budget / 16 * 4; }
+// Remembered examples are reduced to this part of the budget, `lasting` bytes of which nothing can forget.
+constexpr std::uint64_t for_examples(std::uint64_t budget, std::uint64_t lasting) { return (budget - lasting) / 8 * 3; }
 
 // The worth of a weight is an index below kWorths, which grows with its magnitude: the bits of a non-negative float are
 // ordered as its value.
