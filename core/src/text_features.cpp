@@ -413,7 +413,7 @@ float TextFeatures::weight(float times, std::uint32_t documents, const Moment& o
   return documents < of.least_documents ? 0.0F : static_cast<float>(weight);
 }
 
-std::size_t TextFeatures::finish(std::span<FeatureId> ids, std::span<float> values) const {
+std::size_t TextFeatures::finish(std::span<FeatureId> ids, std::span<float> values, bool keeps_parts) const {
   std::size_t left = 0;
   const auto finish_part = [&](std::size_t begin, std::size_t end, float weight) {
     const auto [least, room] = lightest_of(values.subspan(begin, end - begin), options_.most_features);
@@ -425,6 +425,10 @@ std::size_t TextFeatures::finish(std::span<FeatureId> ids, std::span<float> valu
       const bool is_light = values[j] == least;
       light += is_light ? 1 : 0;
       left += values[j] > 0.0F && values[j] >= least && !(is_light && light > room) ? 1 : 0;
+    }
+    if (left == first && begin < end && keeps_parts) {
+      ids[left] = ids[end - 1];
+      values[left++] = 1.0F;
     }
     const double length = std::sqrt(squared_length(values.data() + first, left - first));
     for (std::size_t j = first; j < left; ++j) values[j] = scaled(values[j], weight / length);
@@ -454,7 +458,8 @@ void TextFeatures::weigh(SparseRows& rows, unsigned threads, MomentOf&& moment_o
     }
     for (std::size_t row = first; row < last; ++row) {
       const std::size_t size = at(row + 1) - at(row);
-      left[row] = finish(std::span(rows.ids).subspan(at(row), size), std::span(rows.values).subspan(at(row), size));
+      left[row] = finish(std::span(rows.ids).subspan(at(row), size), std::span(rows.values).subspan(at(row), size),
+                         moment_of(row).keeps_parts);
     }
   });
   // Close the gaps.
@@ -474,6 +479,7 @@ void TextFeatures::weigh(SparseRows& rows, unsigned threads, MomentOf&& moment_o
 
 void TextFeatures::weigh(SparseRows& rows, std::uint32_t more, unsigned threads) const {
   Moment now = moment(n_documents_ + more);
+  now.keeps_parts = now.least_documents == 1;
   now.least_documents = std::max(now.least_documents, 1 + more);  // a feature in none of the documents has no weight
   weigh(
       rows, threads, [&](std::size_t) { return now; },

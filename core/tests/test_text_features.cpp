@@ -1,3 +1,4 @@
+#include <cmath>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -236,6 +237,21 @@ TEST("text: words of no document so far have no weight") {
   CHECK(features.fit_transform(texts, 1).indptr == std::vector<std::int64_t>({0, 2, 4}));
   const std::string_view text = "two four";
   CHECK(features.transform({&text, 1}, 1).indptr == std::vector<std::int64_t>({0, 1}));
+}
+
+TEST("text: a part of new features alone keeps its length") {
+  TextOptions options;
+  options.least_documents = 1;
+  options.short_words = 1;
+  TextFeatures features(options);
+  const std::vector<std::string_view> texts{"redo", "undo"};
+  const auto squared = [](const SparseRows& row) {
+    double sum = 0.0;
+    for (const float value : row.values) sum += static_cast<double>(value) * value;
+    return std::round(1000.0 * sum);
+  };
+  CHECK_EQ(squared(features.fit_transform({texts.data(), 1}, 1)), 2000.0);
+  CHECK_EQ(squared(features.transform({texts.data() + 1, 1}, 1)), 2000.0);
 }
 
 TEST("text: counts that are none are refused") {

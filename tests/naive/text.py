@@ -227,11 +227,20 @@ class NaiveTextFeatures:
         self.documents.update(counts.keys())
 
     def transform(self, text: str) -> dict[int, float]:
-        """The row of a text as if it came next, without features that no document has had."""
+        """The row of a text as if it came next, without features that no document has had.
+
+        A part that has no others keeps one, unless learnt rows lack such features, too.
+        """
         o, counts = self.options, self.count(text)
         if not o["rare_count_more"] and o["least_documents"] <= 1:
             return self.weigh(counts, 1, dict.fromkeys(counts, 1))
         known = Counter({c: times for c, times in counts.items() if self.documents[c]})
-        return self.weigh(
+        row = self.weigh(
             known, self.n_documents + 1, {column: self.documents[column] + 1 for column in known}
         )
+        if o["least_documents"] <= 1 or self.n_documents < o["first_documents"]:
+            for which, (begin, end) in enumerate(self.parts()):
+                part = [column for column in counts if begin <= column < end]
+                if part and not row.keys() & part:
+                    row[max(part)] = 1.0 if which == WORDS else o["piece_weight"]
+        return row

@@ -42,6 +42,7 @@ VARIANTS: list[dict[str, Any]] = [
     {},
     {"beginnings": True, "first_documents": 3},
     {"beginnings": True, "short_words": 2, "first_documents": 3},
+    {"beginnings": True, "short_words": 2, "least_documents": 1},
     {"short_words": 1, "shortest_piece": 0, "longest_piece": 0, "columns": 101},
     {"short_words": 3, "shortest_run": 0, "longest_run": 0, "most_features": 4},
     {"longest_run": 3, "shortest_piece": 0, "longest_piece": 0, "columns": 97},

@@ -44,7 +44,9 @@ using TextParts = std::array<std::uint32_t, kTextParts>;
 //
 // A row is made in two steps. count() finds the features of a text and their number of occurrences, which depend on the
 // text alone. Then they are weighted: a feature that occurs c times in the text, and in d of n documents, gets (1 + log
-// c)·(1 + log((1 + n)/(1 + d))), and each part of the row is scaled to its length.
+// c)·(1 + log((1 + n)/(1 + d))), and each part of the row is scaled to its length. To be predicted, a text leaves out
+// the features that are new; a part of which nothing would be left keeps one, so that the others weigh no more than in
+// the rows that were learnt.
 //
 // Threads: const methods may run at once; add() and learn() need exclusive access. Models depend on all of this:
 // changing how texts become columns or weights makes saved models useless.
@@ -84,6 +86,7 @@ class TextFeatures {
   struct Moment {
     std::uint32_t least_documents;  // features in fewer have no weight
     double logarithm;               // log(1 + documents)
+    bool keeps_parts = false;       // features without weight are new: a part that has no others keeps one
   };
   Moment moment(std::uint64_t documents) const;
   float weight(float times, std::uint32_t documents, const Moment& of) const;
@@ -94,7 +97,7 @@ class TextFeatures {
   void weigh(SparseRows& rows, unsigned threads, MomentOf&& moment_of, DocumentsOf&& documents_of) const;
   // Scales the parts of a row to their lengths, after dropping features without weight and the lightest beyond
   // most_features. Returns the number of features left.
-  std::size_t finish(std::span<FeatureId> ids, std::span<float> values) const;
+  std::size_t finish(std::span<FeatureId> ids, std::span<float> values, bool keeps_parts) const;
 
   TextOptions options_;
   TextParts parts_;

@@ -124,7 +124,9 @@ class TextFeatures(  # type: ignore[call-arg]
     Notes
     -----
     `transform` weights a text as if it were the next document. Features that have occurred in no
-    document are omitted, since no model can know them.
+    document are omitted, since no model can know them. If none of a text's words, or none of its
+    subwords, has occurred, one of them is kept, so that the others weigh no more than in rows that
+    were learnt.
 
     Words of more than 64 letters are cut into pieces of 64. Lone surrogates separate words.
 
@@ -228,7 +230,7 @@ class TextFeatures(  # type: ignore[call-arg]
         Returns
         -------
         csr_array (n_texts, n_features), float32
-            A text without known words is an empty row. Embeddings are additional columns.
+            A text without words is an empty row. Embeddings are additional columns.
 
         Raises
         ------
