@@ -156,6 +156,14 @@ def test_it_is_never_worse_than_the_best_single_threshold(problem: Problem, aver
     assert (tuned.values <= 0.5).all()
 
 
+def test_the_single_threshold_lies_amid_those_that_are_as_good() -> None:
+    Y, scores = np.eye(4, 1, dtype=int), np.array([[0.4], [0.02], [0.02], [0.01]])
+    tuned = tune_auto(Y, scores)
+    assert tuned.single == pytest.approx(np.sqrt(0.4 * 0.02), rel=0.11)  # between two candidates
+    assert tune_auto(Y, scores, least_recall=1).single == pytest.approx(0.4)
+    assert tune_auto(Y[::-1], scores * [[1], [1], [1], [0]]).single == 0.5  # nothing is right
+
+
 @pytest.mark.parametrize("average", ["macro", "micro", "instance"])
 def test_what_gains_one_f_and_loses_the_other_is_not_taken(average: str) -> None:
     rng = np.random.default_rng(0)

@@ -255,10 +255,19 @@ class _Reached:
         return SetFigures.of_pairs(self._true, found, hits, self.shape, self._zero)
 
     def best_single(self, goal: Goal) -> tuple[int, SetFigures]:
-        """Return the best candidate for all labels, the highest in a tie, and its figures."""
+        """Return the best candidate for all labels, and its figures.
+
+        Of neighbours that are equally good, as on few rows, it is the middle one, since other rows
+        score a little lower or higher; with a constraint, or if nothing is right, the highest.
+        """
         found = [self.figures(at) for at in range(len(self.candidates))]
-        best = max(range(len(found)), key=lambda at: (goal.value(found[at]), at))
-        return best, found[best]
+        values = [goal.value(one) for one in found]
+        first = last = max(range(len(found)), key=lambda at: (values[at], at))
+        if found[last].recall > 0 and not goal.bound:
+            while first > 0 and values[first - 1] == values[last]:
+                first -= 1
+        middle = (first + last) // 2
+        return middle, found[middle]
 
     def curves(self, bands: Bands) -> list[Curves]:
         """Count all rows first, then the rows outside each fold."""
