@@ -113,6 +113,7 @@ def test_what_was_asked_for(vectors: Path, vector_model: Path, tmp_path: Path) -
     words = ("tune", vector_model, vectors, "-o", tmp_path / "tuned.lg")
     found = as_json(*words, "--labels", "2")["after"]["labels"]
     assert found == pytest.approx(2, rel=0.05)
+    assert " 1 label per example, with" in run(*words, "--labels", "1").stdout
     refused = run(*words, "--labels", "9", status=1).stderr
     assert "--labels 9: there are only" in refused and "even at the smallest" in refused
     assert as_json(*words, "--recall", "0.4")["after"]["recall"] >= 0.4

@@ -202,7 +202,7 @@ def _goal(average: str, labels: float | None, recall: float | None) -> str:
     if recall is not None:
         return f"a recall of {recall:.0%}, with the best precision"
     if labels is not None:
-        return f"{labels:g} labels per example, with the best micro F1"
+        return f"{labels:g} label{'s' * (labels != 1)} per example, with the best micro F1"
     return f"{average} F1 over all labels of MODEL"
 
 
