@@ -23,6 +23,7 @@ constexpr std::uint32_t kLongestRun = 8;
 constexpr std::uint32_t kLongestPiece = 16;
 constexpr std::uint32_t kLongestShortText = 8;            // in words
 constexpr std::uint32_t kLongestShortPiece = 3;           // in letters, boundaries included
+constexpr std::size_t kLettersPerWord = 4;                // in scripts without spaces, for the length of a short text
 constexpr std::size_t kMostWords = std::size_t{1} << 16;  // distinct words of a text that pieces are made of
 constexpr std::size_t kBlock = 8;                         // texts per task of a thread
 constexpr std::size_t kWave = 128;                        // blocks per thread between two appends
@@ -99,7 +100,7 @@ class Counter {
     ends_ = 0;
     std::size_t n_words = 0;
     reader_.read(text, [&](const Word& word) {
-      n_words += word.unspaced ? std::max<std::size_t>(word.units.size() - 1, 1) : 1;
+      n_words += word.unspaced ? (word.units.size() + kLettersPerWord - 1) / kLettersPerWord : 1;
       if (n_words <= options_.short_words) short_words_.push_back(kept(word.units, 0));
       if (options_.longest_run > 0) for_each_part(word, [&](const Word& part) { add_word(part.units); });
       if (options_.longest_piece == 0) return;

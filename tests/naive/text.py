@@ -22,6 +22,7 @@ BASE = 0x9E3779B97F4A7C15
 SALTS = 0x73647277, 0x73636570, 0x73636570
 WORDS, PIECES, SHORT_PIECES = range(3)  # the parts of a row
 LONGEST_SHORT_PIECE = 3
+LETTERS_PER_WORD = 4  # in scripts without spaces, for the length of a short text
 LONGEST_WORD = 64
 
 
@@ -161,12 +162,14 @@ class NaiveTextFeatures:
         o, found = self.options, Counter[int]()
         words: list[list[int]] = []
         counted: list[list[int]] = []
+        n_words = 0
         for units, spaceless in self.words(text):
+            n_words += math.ceil(len(units) / LETTERS_PER_WORD) if spaceless else 1
             pairs = [units[i : i + 2] for i in range(len(units) - 1)]
             counted += pairs if spaceless and pairs else [units]
             found.update(self.column(one, PIECES) for one in self.pieces(units, spaceless))
             words.append(units)
-        if len(counted) <= o["short_words"]:
+        if n_words <= o["short_words"]:
             for units in words:
                 short = all_pieces(units, 1, LONGEST_SHORT_PIECE)
                 found.update(self.column(one, SHORT_PIECES) for one in short)

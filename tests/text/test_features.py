@@ -317,8 +317,10 @@ def test_a_short_text_has_a_part_of_its_letters() -> None:
     assert features.fit_transform(["ab cd"]).nnz == 2
     assert TextFeatures.from_dict(features.to_dict()).short_texts == 1
     assert TextFeatures(short_texts=0).fit_transform(["ab"]).nnz == 1
-    # Every two neighbouring letters are a word.
-    assert features.fit_transform(["天気"]).nnz > features.fit_transform(["天気予"]).nnz == 2
+    # In a script without spaces every four letters count as one word, for the length of the text.
+    assert features.fit_transform(["天気予報"]).nnz > 3
+    assert features.fit_transform(["天気予報図"]).nnz == 4
+    assert TextFeatures().fit_transform(["天気予報図"]).nnz > 4
 
 
 def test_sources_are_words_as_they_stand_in_the_text() -> None:
@@ -347,6 +349,7 @@ def test_sources_are_the_columns_of_the_text_in_every_script(preset: str) -> Non
         "ภาษาไทยน้ำใจ abc",
         "ガ㍿x ｶﾞガ",
         "天",
+        "明日は雨、雪",
         "\uff41天気b",
         "ก\u0345ข",
     ):

@@ -81,7 +81,8 @@ class TextFeatures(  # type: ignore[call-arg]
     short_texts : int, optional
         Number of words, 0 to 8, up to which a text has another part of subwords, in columns of its
         own: all runs of one to three letters within its words, boundaries included. A name or a
-        single word may be new, but its endings and syllables are not. 0 for no text.
+        single word may be new, but its endings and syllables are not. In scripts without spaces,
+        every four letters count as one word here. 0 for no text.
     subword_weight : float, optional
         Length of each of the subwords' parts of a row, relative to 1 for the words.
     idf : bool, optional
