@@ -52,6 +52,9 @@ FEW_TREES = _model("`LdSMClassifier`, 3 trees", "LdSMClassifier", 3, n_estimator
 LARGE = 4_000_000
 """Above this many non-zeros in the training set, `FEW_TREES` is used."""
 
+FLAT = _model("`PLTClassifier`, one-versus-rest", "PLTClassifier", tree="flat")
+"""Where ``auto`` tries it."""
+
 OF_CLASSES = (
     _model("`PLTClassifier`, softmax", "PLTClassifier", link="softmax"),
     _model("`LOMTreeClassifier`", "LOMTreeClassifier"),
@@ -75,27 +78,33 @@ def about(train: Stream) -> dict[str, Any]:
 def choose(dataset: str) -> dict[str, Any]:
     """Choose a model like ``labelgrove train --algorithm auto``, in this process."""
     train = load(dataset, "train")
-    of_classes = all(len(row) == 1 for row in train.labels)
     models = {
         name: create_model(algorithm, settings, texts=False, passes=1, jobs=1, seed=0)
-        for name, (algorithm, settings) in candidates(of_classes=of_classes, texts=False).items()
+        for name, (algorithm, settings) in _racing(train).items()
     }
     with Clock() as clock:
         rounds = race(models, train.X, [list(row) for row in train.labels], n_examples=TRIAL)
     best: Any = models[cheapest(rounds[-1].standings, rank)]
-    kind = type(best).__name__, getattr(best, "link", None)
+    kind = type(best).__name__, getattr(best, "link", None), getattr(best, "tree", "kmeans")
     # The first subject of this kind has the same parameters as in the race.
     title = next(
         one.title
         for one in _subjects(dataset)
-        if (one.options["estimator"], one.options.get("link")) == kind
+        if (one.options["estimator"], one.options.get("link"), one.options.get("tree", "kmeans"))
+        == kind
     )
     return {"title": title, "cpu": round(clock.cpu, 2)}
 
 
+def _racing(train: Stream) -> dict[str, tuple[str, list[str]]]:
+    of_classes = all(len(row) == 1 for row in train.labels)
+    return candidates(about(train)["labels"], of_classes=of_classes, texts=False)
+
+
 def _subjects(dataset: str) -> tuple[Subject, ...]:
-    few = load(dataset, "train").X.nnz > LARGE
-    subjects = (*COMMON[:-1], FEW_TREES if few else COMMON[-1])
+    train = load(dataset, "train")
+    subjects = (*COMMON[:-1], FEW_TREES if train.X.nnz > LARGE else COMMON[-1])
+    subjects += (FLAT,) if "plt tree=flat" in _racing(train) else ()
     return subjects + OF_CLASSES if dataset in MULTI_CLASS else subjects
 
 

@@ -426,6 +426,26 @@ def test_auto_tries_of_texts_only_what_suits_them(tmp_path: Path) -> None:
     assert "lambda1" not in told
 
 
+@pytest.mark.parametrize("n_labels", [200, 201, 1000, 1001])
+def test_auto_tries_one_versus_rest_while_labels_are_few(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_labels: int
+) -> None:
+    raced: list[str] = []
+
+    def won_by_one_versus_rest(models: dict[str, Any], *_: Any, **__: Any) -> list[Round]:
+        raced.extend(models)
+        name = "plt tree=flat" if "plt tree=flat" in models else "plt"
+        return [Round(90, (Standing(name, 0.5, 0.0, 0.0, True),))]
+
+    monkeypatch.setattr("labelgrove.cli._choice.race", won_by_one_versus_rest)
+    lines = [{"text": "sea", "labels": [f"l{i}"]} for i in range(n_labels)]
+    data = write_jsonl(tmp_path / "t.jsonl", lines)
+    words = ("train", "--algorithm", "auto", "--set", "text.preset=words", data)
+    result = run(*words, "-o", tmp_path / "a.lg", "--json")
+    assert ("plt tree=flat" in raced) == (200 < n_labels <= 1000)
+    assert ("tree=flat" in json.loads(result.stdout)["settings"]) == ("plt tree=flat" in raced)
+
+
 def test_auto_needs_enough_examples_to_hold_some_out(tmp_path: Path) -> None:
     data = write_jsonl(tmp_path / "one.jsonl", [{"text": "late parcel", "labels": ["shipping"]}])
     said = run("train", "--algorithm", "auto", data, "-o", tmp_path / "a.lg", status=1).stderr

@@ -28,6 +28,9 @@ _ENOUGH = 200
 #: Forests of fifty trees would take as long as all other algorithms together.
 _SETTINGS = {"ldsm": ["n_estimators=10"], "fastxml": ["n_estimators=10"]}
 
+#: With so many labels one-versus-rest takes a few times as long as a tree; with fewer it is one.
+_FLAT, _FLAT_LABELS = ["tree=flat"], range(201, 1001)
+
 #: If each row has one class, classes may compete, and rows of numbers keep their lengths as well.
 _SOFTMAX = ["link=softmax"]
 _SOFTMAX_LENGTHS = [*_SOFTMAX, "normalize=false"]
@@ -50,29 +53,30 @@ _READINGS: tuple[tuple[int, list[str]], ...] = (
 )
 
 
-def candidates(*, of_classes: bool, texts: bool) -> dict[str, tuple[str, list[str]]]:
+def candidates(n_labels: int, *, of_classes: bool, texts: bool) -> dict[str, tuple[str, list[str]]]:
     """Map the name of each candidate to its algorithm and what it sets, as for ``--set``.
 
-    ``of_classes`` says that every example has exactly one label.
+    ``n_labels`` is the number of labels of the sample; ``of_classes`` says that every example has
+    exactly one.
     """
     found = {
         name: (name, _SETTINGS.get(name, []))
         for name, estimator in ALGORITHMS.items()
         if of_classes or estimator is not LOMTreeClassifier
     }
+    variants = [_FLAT] if n_labels in _FLAT_LABELS else []
     if of_classes:
-        for settings in (_SOFTMAX,) if texts else (_SOFTMAX, _SOFTMAX_LENGTHS):
-            found[" ".join(["plt", *settings])] = "plt", settings
+        variants += [_SOFTMAX] if texts else [_SOFTMAX, _SOFTMAX_LENGTHS]
         if not texts:
             found[f"ldsm {_SPLITTING}"] = "ldsm", [*_SETTINGS["ldsm"], _SPLITTING]
-    return found
+    return found | {" ".join(["plt", *settings]): ("plt", settings) for settings in variants}
 
 
 def rank(candidate: str) -> int:
     """Return 0 for algorithms with their defaults; others have to be clearly better to win.
 
-    Softmax takes almost four times as long to learn as ``plt`` without, and a memory tree many
-    times as long to predict as any other.
+    Softmax and one-versus-rest take up to four times as long to learn as ``plt``, and a memory tree
+    many times as long to predict as any other.
     """
     return 2 if candidate == "memory-tree" else int(candidate.startswith("plt "))
 
@@ -88,7 +92,7 @@ def chosen_algorithm(
 
     ``make(algorithm, assignments)`` creates a model; ``size`` examples are drawn for the race.
     Returns the winning algorithm and the ``--set`` options it ran with, the ``given`` ones first.
-    Softmax and a memory tree win only if they are clearly better than the others. If texts are to
+    Softmax, one-versus-rest and a memory tree win only if they are clearly better. If texts are to
     be learnt, and no option says how, the winner also tries several ways to read them, and the
     cheapest that is not clearly behind the best is chosen.
     """
@@ -99,7 +103,8 @@ def chosen_algorithm(
             f"--algorithm auto: {source.path} holds {counted(sample.n_rows, 'example')}; expected "
             f"at least {FOLDS}, to hold some out"
         )
-    racing = candidates(of_classes=of_classes, texts=source.is_text)
+    n_labels = len(set().union(*sample.labels))
+    racing = candidates(n_labels, of_classes=of_classes, texts=source.is_text)
     models = {}
     for name, (algorithm, settings) in racing.items():
         try:
