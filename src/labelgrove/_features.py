@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
+from math import isfinite, isnan
 from operator import itemgetter
 from typing import Any
 
@@ -58,6 +59,9 @@ class FeatureNames:
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float64], int]:
         """Return (indptr, ids, values, number of features); ids are in order within each row.
 
+        Unless they grow, unknown names are ids beyond the known ones, and not remembered: they have
+        no weights in any model, but are part of the length of their row, as in a row of columns.
+
         Raises DataError if a row is not a mapping, a name is not a string, or a value is neither a
         number nor a string; no name is added then.
         """
@@ -74,17 +78,19 @@ class FeatureNames:
     def _to_csr(
         self, rows: Sequence[Mapping[str, Any]], grow: bool
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float64], int]:
-        indptr = [0]
+        indptr, width = [0], max(len(self), 1)
         entries: list[tuple[int, float]] = []
         for i, row in enumerate(rows):
             if not isinstance(row, Mapping):
                 raise DataError(f"X: row {i}: expected a dict, found {type(row).__name__}")
             there: list[tuple[int, float]] = []
+            unknown = len(self)
             for name, value in row.items():
                 key, number = _feature(i, name, value)
-                at = self._ids.setdefault(key, len(self._ids)) if grow else self._ids.get(key)
-                if at is not None:
-                    there.append((at, number))
+                at = self._ids.setdefault(key, len(self)) if grow else self._ids.get(key, unknown)
+                unknown += at == unknown
+                there.append((at, number))
+            width = max(width, unknown)
             there.sort(key=itemgetter(0))  # required by the core; NumPy is slow for few entries
             entries += there
             indptr.append(len(entries))
@@ -92,13 +98,12 @@ class FeatureNames:
         values = np.array([number for _, number in entries], np.float64)
         finite = np.isfinite(values)
         if not finite.all():
-            at = int(finite.argmin())
-            of_row, name = np.searchsorted(indptr, at, "right") - 1, self.names()[ids[at]]
-            told = (
-                f"X: row {of_row}, feature {name!r}: found {values[at]}; expected a finite number"
-            )
-            raise DataError(told + (_LEFT_OUT if np.isnan(values[at]) else ""))
-        return np.array(indptr, np.int64), ids, values, max(len(self), 1)
+            i = int(np.searchsorted(indptr, finite.argmin(), "right")) - 1
+            features = (_feature(i, *item) for item in rows[i].items())
+            name, number = next(one for one in features if not isfinite(one[1]))
+            told = f"X: row {i}, feature {name!r}: found {number}; expected a finite number"
+            raise DataError(told + (_LEFT_OUT if isnan(number) else ""))
+        return np.array(indptr, np.int64), ids, values, width
 
 
 def _first_row(rows: Sequence[Mapping[str, Any]], name: str) -> int:

@@ -195,7 +195,8 @@ def check_rows(X: Any, *, names: FeatureNames | None = None, grow: bool = False)
     names : FeatureNames, optional
         The features of dict keys; needed only for dicts.
     grow : bool
-        Whether unknown dict keys become new features (learning) or are ignored (prediction).
+        Whether unknown dict keys become new features (learning) or columns that no model knows
+        (prediction).
 
     Raises
     ------

@@ -158,7 +158,11 @@ def check_dicts(make: Make) -> None:
     for given in containers:
         assert state(make().fit(given, Y)) == state(clf)
         assert np.array_equal(clf.predict_topk(given, 5)[1], clf.predict_topk(rows, 5)[1])
-    assert same_answers(clf, clf, [{**row, "never seen": 3.0} for row in rows])
+    # What is unknown has no weights, but counts in the length of its row, named or not.
+    both = sp.csr_array((X.data, np.take(columns, X.indices), X.indptr))
+    wider = sp.hstack([both, np.tile(np.array([[3, 4]], np.float32), (len(rows), 1))], "csr")
+    new = [{**row, "never seen": 3.0, "nor this": 4.0} for row in rows]
+    np.testing.assert_array_equal(clf.predict_topk(new, 5)[1], arrays.predict_topk(wider, 5)[1])
     shuffled = [dict(reversed(row.items())) for row in rows]
     np.testing.assert_allclose(
         clf.predict_topk(shuffled, 5)[1], clf.predict_topk(rows, 5)[1], rtol=1e-4

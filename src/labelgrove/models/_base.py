@@ -134,7 +134,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X
-            As for ``fit``. Features that the model does not know are ignored.
+            As for ``fit``. Features that the model does not know only add to the length of a row.
         k : int
             Number of labels for each row.
         labels : collection of labels, optional
