@@ -319,22 +319,17 @@ def test_auto_lets_parts_of_words_count_where_words_say_little(tmp_path: Path) -
     assert len(told) == 2 and "text." not in told[-1]  # no race of what was already said
 
 
-def test_auto_reads_symbols_and_pairs_of_words_where_they_alone_tell(tmp_path: Path) -> None:
+def test_auto_reads_pairs_of_words_where_they_alone_tell(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    symbols, words = ["->", "??", "...", "#"], ["hen", "owl", "cat", "dog"]
-    ends = [
-        {"text": f"{rng.choice(words)} {rng.choice(words)} {one}", "labels": [one]}
-        for one in symbols * 100
-    ]
+    words = ["hen", "owl", "cat", "dog"]
     pairs = [
         {"text": f"{one} {rng.choice([other for other in words if other != one])}", "labels": [one]}
         for one in words * 100
     ]
-    for lines, expected in ((ends, "text.symbols=true"), (pairs, "text.preset=words+pairs")):
-        data = write_jsonl(tmp_path / "texts.jsonl", lines)
-        command = ("train", "--algorithm", "auto", "--set", "threshold=0.4", data)
-        found = as_json(*command, "-o", tmp_path / "a.lg")
-        assert found["settings"] == ["threshold=0.4", expected]
+    data = write_jsonl(tmp_path / "texts.jsonl", pairs)
+    command = ("train", "--algorithm", "auto", "--set", "threshold=0.4", data)
+    found = as_json(*command, "-o", tmp_path / "a.lg")
+    assert found["settings"] == ["threshold=0.4", "text.preset=words+pairs"]
 
 
 def test_auto_says_why_it_leaves_a_reading_that_leads_by_little(

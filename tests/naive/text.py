@@ -107,8 +107,8 @@ class NaiveTextFeatures:
 
     # --- words ---------------------------------------------------------------------------------
 
-    def words(self, text: str) -> Iterator[tuple[list[int], bool]]:
-        """The units of every word, and whether it is of a script without spaces."""
+    def words(self, text: str) -> Iterator[tuple[list[int], str]]:
+        """The units of every word, and its kind: spaced, unspaced or symbols."""
         text = plain("".join(one for one in text if ord(one) not in self.ignored))
         letters: list[int] = []
         run = "blank"
@@ -133,13 +133,13 @@ class NaiveTextFeatures:
                 kind = "symbols" if self.options["symbols"] and not blank else "blank"
             alone = kind == "symbols" and any(map(stands_alone, [point, *letters[-1:]]))
             if letters and (kind != run or alone or len(letters) == LONGEST_WORD):
-                yield letters, run == "unspaced"
+                yield letters, run
                 letters = []
             if kind != "blank":
                 letters.append(point)
                 run = kind
         if letters:
-            yield letters, run == "unspaced"
+            yield letters, run
 
     # --- features ------------------------------------------------------------------------------
 
@@ -163,12 +163,14 @@ class NaiveTextFeatures:
         words: list[list[int]] = []
         counted: list[list[int]] = []
         n_words = 0
-        for units, spaceless in self.words(text):
-            n_words += math.ceil(len(units) / LETTERS_PER_WORD) if spaceless else 1
+        for units, kind in self.words(text):
+            spaceless = kind == "unspaced"
             pairs = [units[i : i + 2] for i in range(len(units) - 1)]
             counted += pairs if spaceless and pairs else [units]
             found.update(self.column(one, PIECES) for one in self.pieces(units, spaceless))
-            words.append(units)
+            if kind != "symbols":
+                n_words += math.ceil(len(units) / LETTERS_PER_WORD) if spaceless else 1
+                words.append(units)
         if n_words <= o["short_words"]:
             for units in words:
                 short = all_pieces(units, 1, LONGEST_SHORT_PIECE)

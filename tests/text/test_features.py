@@ -51,7 +51,7 @@ VARIANTS: list[dict[str, Any]] = [
     {"fold_accents": True, "least_documents": 3, "columns": 64},
     {"most_features": 5, "first_documents": 3},
     {"symbols": True, "longest_run": 2},
-    {"symbols": True, "fold_accents": True, "beginnings": True},
+    {"symbols": True, "fold_accents": True, "beginnings": True, "short_words": 2},
 ]
 
 old = unicodedata.ucd_3_2_0  # its characters mean the same in every Python
@@ -324,7 +324,7 @@ def test_a_short_text_has_a_part_of_its_letters() -> None:
 
 
 def test_sources_are_words_as_they_stand_in_the_text() -> None:
-    features = TextFeatures("words+pairs", subwords=(4, 4), subwords_at="start")
+    features = TextFeatures("words+pairs", subwords=(4, 4), subwords_at="start", symbols=False)
     found = features.sources("Herrings, ÄRGER herring")
     assert sorted(found.values()) == sorted(
         [
@@ -357,7 +357,7 @@ def test_sources_are_the_columns_of_the_text_in_every_script(preset: str) -> Non
 
 
 def test_sources_in_scripts_without_spaces_are_neighbouring_letters() -> None:
-    features = TextFeatures(short_texts=0)
+    features = TextFeatures(short_texts=0, symbols=False)
     found = list(features.sources("明日は雨、明日x 雪").values())
     assert found == [["明日"], ["日は"], ["は雨"], ["x"], ["雪"]]
     assert list(features.sources("ｶﾞガカ\u3099").values()) == [["ｶﾞガ", "ガカ\u3099"]]
@@ -456,13 +456,13 @@ def test_words_that_overlap_are_a_run() -> None:
         return [one.name for one in TextFeatures(preset, **parameters).spans(text) if one.is_run]
 
     assert runs("東京都", "words") == runs("東京都", "words+pairs") == ["東京都"]
-    assert runs("東京 tea", "words") == runs("a->b", "words", symbols=True) == []
+    assert runs("東京 tea", "words") == runs("a->b", "words") == []
 
 
-def test_symbols_are_words_on_request() -> None:
+def test_symbols_are_words_unless_they_are_not_wanted() -> None:
     text = "a->b \U0001f600\U0001f600"
-    assert len(TextFeatures("words").sources(text)) == 2
-    features = TextFeatures("words", words=(1, 2), symbols=True).fit([text])
+    assert len(TextFeatures("words", symbols=False).sources(text)) == 2
+    features = TextFeatures("words", words=(1, 2)).fit([text])
     names = [name for names in features.sources(text).values() for name in names]
     assert sorted(names) == sorted(
         ["a", "->", "b", "\U0001f600", "a->", "->b", "b \U0001f600", "\U0001f600\U0001f600"]
@@ -471,7 +471,11 @@ def test_symbols_are_words_on_request() -> None:
     assert header.pop("kind") == TextFeatures.kind
     again = TextFeatures.from_state(header, arrays)
     assert (again.transform([text]) != features.transform([text])).nnz == 0
-    assert "symbols" not in TextFeatures().to_dict()
+    del header["symbols"]  # as in old files
+    assert not TextFeatures.from_state(header, arrays).symbols
+    # A text is as short with them as without.
+    letters = TextFeatures("words", short_texts=1)
+    assert letters.fit_transform(["«ab»!"]).nnz == letters.fit_transform(["ab"]).nnz + 2
     start = TextFeatures("words", subwords_at="start").sources("tea")
     assert start == TextFeatures("words").sources("tea")
 

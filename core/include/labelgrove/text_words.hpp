@@ -38,6 +38,7 @@ struct Word {
   std::size_t begin;
   std::size_t end;
   bool unspaced;                        // a sequence of letters in a script without spaces
+  bool of_letters;                      // and not of symbols
   std::span<const std::size_t> begins;  // where each letter begins, if the word is unspaced
 };
 
@@ -54,7 +55,7 @@ void for_each_part(const Word& word, Use&& use) {
     std::size_t next = i + 2;  // the first letter of the next character: one character may stand for several letters
     while (next < size && word.begins[next] == word.begins[i + 1]) ++next;
     const std::size_t end = next < size ? word.begins[next] : word.end;
-    use(Word{word.units.subspan(i, 2), word.begins[i], end, true, word.begins.subspan(i, 2)});
+    use(Word{word.units.subspan(i, 2), word.begins[i], end, true, true, word.begins.subspan(i, 2)});
   }
 }
 
@@ -79,7 +80,8 @@ class WordReader {
       end_letter();
       if (size_ != 0) {
         const bool unspaced = run_ == CharacterKind::unspaced;
-        use(Word{{units_.data(), size_}, first, last, unspaced, {begins_.data(), unspaced ? size_ : 0}});
+        const bool of_letters = run_ != CharacterKind::separator;
+        use(Word{{units_.data(), size_}, first, last, unspaced, of_letters, {begins_.data(), unspaced ? size_ : 0}});
       }
       size_ = 0;
     };

@@ -38,18 +38,15 @@ _SOFTMAX_LENGTHS = [*_SOFTMAX, "normalize=false"]
 #: With its default, LdSM does not split a node where one class prevails: docs/papers/ldsm.md.
 _SPLITTING = "lambda1=0.5"
 
-_SYMBOLS, _PAIRS = "text.symbols=true", "text.preset=words+pairs"
-_SUBWORDS = "text.preset=words+subwords"
+_PAIRS, _SUBWORDS = "text.preset=words+pairs", "text.preset=words+subwords"
 
-#: Ways to read texts, each after its rank by what it costs: words and their beginnings; symbols as
-#: well; pairs of words, or parts of words, instead of beginnings.
+#: Ways to read texts, each after its rank by what it costs: words and their beginnings; pairs of
+#: words, or parts of words, instead of beginnings.
 _READINGS: tuple[tuple[int, list[str]], ...] = (
     (0, []),
-    (1, [_SYMBOLS]),
-    (2, [_PAIRS]),
-    (3, [_PAIRS, _SYMBOLS]),
-    (4, [_SUBWORDS]),
-    (4, [_SUBWORDS, "text.subwords=1,4"]),
+    (1, [_PAIRS]),
+    (2, [_SUBWORDS]),
+    (2, [_SUBWORDS, "text.subwords=1,4"]),
 )
 
 

@@ -82,7 +82,7 @@ class TextFeatures(  # type: ignore[call-arg]
         Number of words, 0 to 8, up to which a text has another part of subwords, in columns of its
         own: all runs of one to three letters within its words, boundaries included. A name or a
         single word may be new, but its endings and syllables are not. In scripts without spaces,
-        every four letters count as one word here. 0 for no text.
+        every four letters count as one word here; symbols never count. 0 for no text.
     subword_weight : float, optional
         Length of each of the subwords' parts of a row, relative to 1 for the words.
     idf : bool, optional
@@ -98,9 +98,9 @@ class TextFeatures(  # type: ignore[call-arg]
     fold_accents : bool, default=False
         Whether é equals e: dots and accents above, below and through a letter are removed. Letters
         that Unicode does not decompose, such as ø, are kept.
-    symbols : bool, default=False
+    symbols : bool, default=True
         Whether symbols are words, too: each run of punctuation, such as ``->``, and each emoji.
-        This helps with source code, technical texts and short messages.
+        They say much in source code, mark-up, quotations and messages.
     embeddings : {None, "wordllama"} or callable, default=None
         Appends columns for the meaning of a text. ``"wordllama"`` has 256 columns, was trained
         mainly on English, and is installed by ``pip install "labelgrove[embeddings]"``. A callable
@@ -166,7 +166,7 @@ class TextFeatures(  # type: ignore[call-arg]
         min_documents: int | None = None,
         most_features: int | None = None,
         fold_accents: bool = False,
-        symbols: bool = False,
+        symbols: bool = True,
         embeddings: str | Embed | None = None,
         embedding_weight: float = 0.5,
         n_jobs: int | None = 1,
@@ -449,8 +449,8 @@ class TextFeatures(  # type: ignore[call-arg]
         """
         kept = dict(parameters)
         size = integer("embedding_size", kept.pop("embedding_size", 0), 0)
-        kept = {"most_features": 0, "short_texts": 0, **kept}  # old files have neither
-        text = cls.from_dict(kept)
+        # Old files have none of these.
+        text = cls.from_dict({"most_features": 0, "short_texts": 0, "symbols": False, **kept})
         if (text.embeddings is None) != (size == 0):
             raise ParameterError("embedding_size and embeddings contradict each other")
         settings = settings_of(vars(text))
@@ -550,12 +550,11 @@ def _new_engine(settings: Mapping[str, Any]) -> _core.TextFeatures:
 
 
 def _as_json(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings as `to_dict` does, without those of an embedding or symbols if unused.
+    """Return settings as `to_dict` does, without those of an embedding if there is none.
 
-    So models that have neither can be read by versions that know neither.
+    So models that have none can be read by versions that know none.
     """
     unused = [] if settings["embeddings"] else ["embeddings", "embedding_weight"]
-    unused += [] if settings["symbols"] else ["symbols"]
     return {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in settings.items()
