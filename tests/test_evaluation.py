@@ -458,7 +458,7 @@ def test_rows_without_labels_and_models_without_classes() -> None:
     ("arguments", "error", "message"),
     [
         ({"ks": []}, ParameterError, "ks is empty"),
-        ({"ks": 5}, ParameterError, "ks=5: expected several numbers of places"),
+        ({"ks": 5}, ParameterError, "ks=5: expected a list of integers"),
         ({"ks": [0]}, ParameterError, "k=0: expected an integer from 1"),
         ({"Y": TRUE[:2]}, DataError, "X has 3 rows and Y has 2"),
         ({"X": [], "Y": []}, DataError, "there are no examples"),

@@ -51,12 +51,13 @@ def test_what_cannot_be_done_is_said(text_model: Path, texts: Path, tmp_path: Pa
     for words, message in [
         (["--max-bytes", "much"], "10MB"),
         (["--max-bytes", "10MB", "--threshold", "1"], "exclude"),
-        (["--dtype", "float8"], "float8"),
         (["--data", tmp_path / "none.jsonl"], "none.jsonl"),
     ]:
         assert message in run("compact", text_model, "-o", small, *words, status=1).stderr
         assert not small.exists()
     assert run("compact", text_model, "-o", text_model, status=1).stderr
+    failed = run("compact", text_model, "-o", small, "--dtype", "float8", status=2)
+    assert "error: --dtype float8: expected one of float32, float16, int8 (see " in failed.stderr
 
 
 @pytest.mark.parametrize(

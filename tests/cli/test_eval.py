@@ -49,13 +49,13 @@ def test_the_keys_and_their_ranges(texts: Path, text_model: Path) -> None:
     assert found["examples_per_second"] == pytest.approx(400 / found["seconds"], rel=0.05)
 
 
-def test_other_numbers_of_places(texts: Path, text_model: Path) -> None:
+def test_other_values_of_k(texts: Path, text_model: Path) -> None:
     found, usual = (as_json("eval", text_model, texts, *words) for words in (("-k", "7,1"), ()))
     assert list(found)[:3] == ["p@1", "p@7", "r@1"] and found["p@1"] == usual["p@1"]
     assert run("eval", text_model, texts, "-k", "2").stdout.splitlines()[0].split() == ["@2"]
     assert "@2 @9" in " ".join(run("eval", text_model, texts, "-k", "9", "-k", "2").stdout.split())
     for wrong in ("0", "1,", "a", "1.5"):
-        message = f"-k {wrong}: expected numbers of places, such as 1,3,5"
+        message = f"-k {wrong}: expected positive integers, such as 1,3,5"
         assert message in run("eval", text_model, texts, "-k", wrong, status=1).stderr
 
 

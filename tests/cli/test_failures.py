@@ -49,7 +49,7 @@ def application(failure: Callable[[], BaseException | None]) -> typer.Typer:
         (ParameterError("n_jobs=0: expected one"), 1, "error: --jobs 0: expected one\n"),
         (ParameterError("n_jobs=0: a number, or None"), 1, "error: --jobs 0: a number\n"),
         (ParameterError("replay=0: a number, or None"), 1, "error: replay=0: a number, or None\n"),
-        (ParameterError("dtype='int4': expected"), 1, "error: --dtype int4: expected\n"),
+        (ParameterError("epochs='a': expected"), 1, "error: --passes a: expected\n"),
         (ParameterError("arity=1: expected"), 1, "error: arity=1: expected\n"),
         (KeyboardInterrupt(), 130, "error: stopped by Ctrl-C\n"),
         (LearningInterrupted("stopped in row 7", 7), 130, "error: stopped in row 7\n"),

@@ -305,6 +305,22 @@ def test_help_shows_flags_as_they_are_typed(command: str) -> None:
     assert "--help" in page and "bool" not in page
 
 
+@pytest.mark.parametrize("command", ["predict", "explain", "info", "convert"])
+def test_help_marks_an_argument_once(command: str) -> None:
+    page = run(command, "--help").stdout
+    assert "[[" not in page and "…}..." not in page
+
+
+def test_help_of_serve_names_what_its_options_take() -> None:
+    page = run("serve", "--help").stdout
+    assert "<str>" not in page.partition("Options")[2] and "<int" not in page
+
+
+def test_a_scope_that_there_is_not_is_refused(tmp_path: Path) -> None:
+    failed = run("serve", tmp_path, "--new-token", "write", status=2)
+    assert "--new-token write: expected one of read, learn, admin (see " in failed.stderr
+
+
 def test_an_earlier_output_outlives_a_failure(
     texts: Path, text_model: Path, tmp_path: Path
 ) -> None:

@@ -57,7 +57,7 @@ def test_a_list_of_allowed_labels(texts: Path, text_model: Path, tmp_path: Path)
     rows = map(json.loads, result.stdout.splitlines())
     assert {label for row in rows for label in row["labels"]} == {"topic-03", "topic-07"}
     assert result.stderr.startswith("warning: ")
-    assert "ignoring one label unknown to the model, first 'nowhere'" in result.stderr
+    assert "ignoring 1 label unknown to the model, first 'nowhere'" in result.stderr
 
 
 def test_allowed_labels_that_are_numbers(vectors: Path, vector_model: Path, tmp_path: Path) -> None:

@@ -180,7 +180,7 @@ def test_plot_draws_a_picture(tmp_path: Path, suffix: str) -> None:
     assert "expected a name that ends in" in run("tree", "plot", file, "-o", "t", status=1).stderr
 
 
-def test_failures_are_one_sentence(texts: Path, tmp_path: Path) -> None:
+def test_failures_are_one_sentence(texts: Path, vectors: Path, tmp_path: Path) -> None:
     output = tmp_path / "tree.json"
     build = ["tree", "build", texts, "-o", output]
     turtle = tmp_path / "thesaurus.ttl"
@@ -189,7 +189,20 @@ def test_failures_are_one_sentence(texts: Path, tmp_path: Path) -> None:
         ([*build, "--kind", "kmean"], "--kind kmean: no such builder"),
         ([*build, "--set", "arity=1"], "arity=1: expected an integer from 2"),
         ([*build, "--set", "n_jobs=2"], "use the option --jobs instead"),
-        ([*build, "--kind", "flat", "--set", "arity=2"], "--set arity: no such parameter"),
+        ([*build, "--set", "text.words=3"], "error: text.words=3: expected two"),
+        (
+            [*build, "--kind", "flat", "--set", "arity=2"],
+            "--set arity: no such parameter (expected none)",
+        ),
+        ([*build, "--kind", "fano", "--set", "text.idf=false"], "text.idf: no such parameter"),
+        (
+            [*build, "--embeddings", "cooccurrence", "--set", "text.idf=false"],
+            "--set text.idf: no such parameter",
+        ),
+        (
+            ["tree", "build", vectors, "-o", output, "--set", "text.idf=false"],
+            "--set text.idf: expected text; the data holds numbered features",
+        ),
         ([*build[:3], "-o", "-", "--json"], "--json: expected a file for -o"),
         ([*build[:3], "-o", texts], "would overwrite"),
         (

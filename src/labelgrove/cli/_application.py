@@ -49,9 +49,6 @@ _NAMED = OPTIONS | {
     "labels_per_row": "--labels",
     "least_recall": "--recall",
     "beam_width": "--beam",
-    "dtype": "--dtype",
-    "average": "--average",
-    "method": "--method",
 }
 _PARAMETER = re.compile(rf"^({'|'.join(_NAMED)})='?([^':]*)'?:")
 

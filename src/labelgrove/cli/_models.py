@@ -15,7 +15,15 @@ from labelgrove._errors import DataError, FileFormatError, ModelFileError, Param
 from labelgrove._parameters import thread_count
 from labelgrove._paths import followed
 from labelgrove.cli._application import OPTIONS, trusting
-from labelgrove.cli._options import AS_STORED, Naming, Reading, hint, parse_settings, settable
+from labelgrove.cli._options import (
+    AS_STORED,
+    Naming,
+    Reading,
+    hint,
+    parse_settings,
+    settable,
+    text_features,
+)
 from labelgrove.cli._remote import is_address
 from labelgrove.cli._trees import read_tree, with_string_labels
 from labelgrove.cli.streams._numbers import counted
@@ -110,9 +118,7 @@ def create_model(
         settings.estimator["tree"] = with_string_labels(found) if texts else found
     if isinstance(vectors := settings.estimator.get("vectors"), str):
         settings.estimator["vectors"] = read_vectors(vectors)
-    if settings.text and not texts:
-        name = next(iter(settings.text))
-        raise ParameterError(f"--set text.{name}: expected text; the data holds numbered features")
+    text = text_features(settings.text, texts=texts)
     options = {"n_jobs": jobs, "random_state": seed}
     if "epochs" in settable(estimator):
         options["epochs"] = passes
@@ -136,7 +142,6 @@ def create_model(
         raise ParameterError(f"--learn-names {names}: expected a --vocabulary and text examples")
     model: Model = classifier
     if texts:
-        text = TextFeatures.from_dict(settings.text)
         model = TextClassifier(classifier, text, vocabulary, names, columns)
     check_parameters(model)
     return model

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import wraps
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,6 +16,9 @@ from labelgrove._errors import ParameterError
 from labelgrove.data import FORMATS, Columns
 from labelgrove.vocabulary import Vocabulary, read_vocabulary
 from labelgrove.vocabulary._read import in_languages
+
+if TYPE_CHECKING:
+    from labelgrove.text import TextFeatures
 
 _WORDS = {"true": True, "false": False, "none": None, "null": None}
 
@@ -331,12 +334,29 @@ def parse_settings(
             raise ParameterError(f"--set {name}: use the option {reserved[name]} instead")
         if name not in known:
             there = ", ".join(sorted(set(known) - set(reserved)))
+            expected = f"one of {there}" if there else "none"
             raise ParameterError(
-                f"--set {name}: no such parameter{hint(name, known)} (expected one of {there})"
+                f"--set {name}: no such parameter{hint(name, known)} (expected {expected})"
             )
         owner = settings.text if name.startswith("text.") else settings.estimator
         owner[name.removeprefix("text.")] = value_of(value)
     return settings
+
+
+def text_features(parameters: Mapping[str, Any], *, texts: bool) -> TextFeatures:
+    """Create the text front end; an error names its parameter as ``--set`` does.
+
+    ``texts`` says whether the data is text; if not, any parameter is refused.
+    """
+    if parameters and not texts:
+        name = next(iter(parameters))
+        raise ParameterError(f"--set text.{name}: expected text; the data holds numbered features")
+    from labelgrove.text import TextFeatures  # takes a second, which `info` and `convert` spare
+
+    try:
+        return TextFeatures.from_dict(parameters)
+    except ParameterError as error:
+        raise ParameterError(f"text.{error}") from None
 
 
 def hint(word: str, known: Iterable[str]) -> str:

@@ -15,14 +15,13 @@ import labelgrove
 from labelgrove._errors import DataError, FileFormatError, ParameterError
 from labelgrove._names import integer_in, on_one_line
 from labelgrove.cli._application import trusting
-from labelgrove.cli._options import AS_FOUND, Naming, Reading, settable
+from labelgrove.cli._options import AS_FOUND, Naming, Reading, settable, text_features
 from labelgrove.cli.streams._console import say_warning
 from labelgrove.cli.streams._numbers import counted
 from labelgrove.cli.streams._source import Source, joined
 from labelgrove.data import Examples
 from labelgrove.data._csv import decoded_lines
 from labelgrove.data._lines import lines_in
-from labelgrove.text import TextFeatures
 from labelgrove.trees import (
     LabelTree,
     complete_tree,
@@ -89,9 +88,10 @@ class Given:
 
     def label_vectors(self) -> Any:
         """Embed the labels."""
-        X = self.examples.X
-        if self.examples.text is not None and self.embeddings == "pifa":
-            X = TextFeatures.from_dict(self.text).fit_transform(self.examples.text)
+        X, texts = self.examples.X, self.examples.text
+        front_end = text_features(self.text, texts=texts is not None)
+        if texts is not None and self.embeddings == "pifa":
+            X = front_end.fit_transform(texts)
         return label_embeddings(X, self.indicator[0], kind=self.embeddings)
 
     def pairs(self) -> list[tuple[Any, Any]]:

@@ -130,14 +130,12 @@ def label_ids(labels: npt.ArrayLike | None, n_labels: int) -> IntArray | None:
 
 
 def check_ks(ks: Iterable[int]) -> list[int]:
-    """Return the distinct numbers of places in increasing order, after checking them."""
+    """Return the distinct values of k in increasing order, after checking them."""
     if not isinstance(ks, Iterable):
-        raise ParameterError(
-            f"ks={brief(ks)}: expected several numbers of places, such as [1, 3, 5]"
-        )
+        raise ParameterError(f"ks={brief(ks)}: expected a list of integers, such as [1, 3, 5]")
     places = sorted({integer("k", k, 1) for k in ks})
     if not places:
-        raise ParameterError("ks is empty: expected at least one number of places")
+        raise ParameterError("ks is empty: expected at least one integer")
     return places
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -37,10 +37,8 @@ def compact(
         typer.Option("--output", "-o", metavar="MODEL2", help="Where to write the small copy."),
     ],
     dtype: Annotated[
-        str,
-        typer.Option(
-            "--dtype", metavar="NAME", help="Type of the stored weights: float32, float16 or int8."
-        ),
+        Literal["float32", "float16", "int8"],
+        typer.Option("--dtype", help="Type of the stored weights."),
     ] = "float32",
     threshold: Annotated[
         float | None,

@@ -19,7 +19,7 @@ from labelgrove.data import convert as convert_files
 def convert(
     inputs: Annotated[
         list[str],
-        typer.Argument(metavar="DATA…", help="Examples, in any files that `train` reads."),
+        typer.Argument(metavar="DATA", help="Examples, in any files that `train` reads."),
     ],
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="DIR", help="The folder to write.")

@@ -42,7 +42,7 @@ def evaluate(
         typer.Option(
             "-k",
             metavar="K,…",
-            help="Measure the ranking at these numbers of places. Repeatable. Default: 1,3,5.",
+            help="Values of k for the ranking metrics. Repeatable. Default: 1,3,5.",
         ),
     ] = None,
     filter_pairs: _options.FilterPairsOption = None,
@@ -130,7 +130,7 @@ def _places(given: str) -> list[int]:
     try:
         return check_ks([int(part) for part in given.split(",")])
     except ValueError:
-        raise ParameterError(f"-k {given}: expected numbers of places, such as 1,3,5") from None
+        raise ParameterError(f"-k {given}: expected positive integers, such as 1,3,5") from None
 
 
 def _training(

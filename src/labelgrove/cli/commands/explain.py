@@ -33,7 +33,7 @@ def explain(
     model_file: _options.ModelArgument,
     data: Annotated[
         str | None,
-        typer.Argument(metavar="[DATA]", show_default=False, help="Examples; requires --row."),
+        typer.Argument(metavar="DATA", show_default=False, help="Examples; requires --row."),
     ] = None,
     text: Annotated[
         str | None,

@@ -31,7 +31,7 @@ _LONGEST = 60  # characters shown of a label
 
 def info(
     model_file: Annotated[
-        str | None, typer.Argument(metavar="[MODEL]", help="A model file.", show_default=False)
+        str | None, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)
     ] = None,
     json: JsonOption = False,
 ) -> None:

@@ -14,6 +14,7 @@ from labelgrove.cli._models import Model, inputs_of, load_model, unlabelled
 from labelgrove.cli._remote import is_address, predict_there
 from labelgrove.cli._search import DEFAULT_K, Search, chosen_cut, excluded_labels
 from labelgrove.cli.streams._console import encode_prediction, say_warning
+from labelgrove.cli.streams._numbers import counted
 from labelgrove.cli.streams._output import Output
 from labelgrove.cli.streams._progress import shown
 from labelgrove.data._csv import decoded_lines
@@ -27,7 +28,7 @@ def predict(
     data: Annotated[
         str | None,
         typer.Argument(
-            metavar="[DATA]",
+            metavar="DATA",
             show_default=False,
             help="Examples; - reads standard input. Not with --text.",
         ),
@@ -148,6 +149,6 @@ def read_allowed_labels(path: str, model: Model) -> list[Any]:
     if not allowed:
         raise DataError(f"{path}: the model knows none of the labels in this file ({len(unknown)})")
     if unknown:
-        several = f"{len(unknown)} labels" if len(unknown) > 1 else "one label"
-        say_warning(f"{path}: ignoring {several} unknown to the model, first {unknown[0]!r}")
+        ignored = counted(len(unknown), "label")
+        say_warning(f"{path}: ignoring {ignored} unknown to the model, first {unknown[0]!r}")
     return list(allowed)

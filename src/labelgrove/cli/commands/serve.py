@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -20,6 +20,7 @@ from labelgrove._parameters import byte_count
 from labelgrove.cli._options import JsonOption
 from labelgrove.cli._remote import is_address
 from labelgrove.cli.streams._console import STANDARD_OUTPUT, encode, named, say, write_json
+from labelgrove.cli.streams._numbers import counted
 
 if TYPE_CHECKING:
     from labelgrove.service import Service
@@ -38,9 +39,18 @@ def serve(
             "--project", metavar="NAME", help="Create this project if missing. Repeatable."
         ),
     ] = None,
-    host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option("--host", metavar="HOST", help="Address to listen on.")
+    ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="Port to listen on; 0 for any free one.")
+        int,
+        typer.Option(
+            "--port",
+            metavar="N",
+            min=0,
+            max=65535,
+            help="Port to listen on; 0 for any free one.",
+        ),
     ] = 8787,
     follow: Annotated[
         str | None,
@@ -62,12 +72,11 @@ def serve(
         ),
     ] = None,
     new_token: Annotated[
-        str | None,
+        Literal["read", "learn", "admin"] | None,
         typer.Option(
             "--new-token",
-            metavar="SCOPE",
             show_default=False,
-            help="Create a token for read, learn or admin, print it once, and exit.",
+            help="Create a token of this scope, print it once, and exit.",
         ),
     ] = None,
     recover: Annotated[
@@ -102,12 +111,8 @@ def serve(
             raise DataError(f"--recover {recover}: there is no such project in {directory}")
         with service.alone_in(directory):
             kept, moved = service.recover(log)
-        say(f"recovered {kept} events; the damaged file is now {moved}")
+        say(f"recovered {counted(kept, 'event')}; the damaged file is now {moved}")
         return
-    if new_token is not None and new_token not in service.SCOPES:
-        raise ParameterError(
-            f"--new-token {new_token}: expected one of {', '.join(service.SCOPES)}"
-        )
     if follow is not None:
         _check_leader(follow, own=bool(project or demo))
     if directory.exists() and not directory.is_dir():

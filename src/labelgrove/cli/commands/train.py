@@ -76,7 +76,7 @@ def train(
             "--trees",
             metavar="N",
             min=1,
-            help="Number of trees to average. Default: 1; 50 of ldsm and fastxml.",
+            help="Number of trees to average. Default: 1; 50 for ldsm and fastxml.",
         ),
     ] = None,
     jobs: _options.JobsOption = 1,

@@ -122,7 +122,8 @@ def build(
             f"--kind {kind}: reads {builder.reads}; expected neither --limit nor options that say "
             "how to read examples"
         )
-    chosen = _options.parse_settings(settings or [], builder.settable, TEXT_SETTINGS, _RESERVED)
+    of_text = TEXT_SETTINGS if kind in CLUSTERED and embeddings == "pifa" else ()
+    chosen = _options.parse_settings(settings or [], builder.settable, of_text, _RESERVED)
     taken = inspect.signature(builder.function).parameters
     options = {"n_jobs": jobs, "random_state": seed}
     parameters = {name: value for name, value in options.items() if name in taken}

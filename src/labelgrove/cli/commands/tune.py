@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -35,10 +35,9 @@ def tune(
     model_file: _options.ModelArgument,
     data: _options.DataArgument,
     method: Annotated[
-        str,
+        Literal["auto", "ofo", "fta", "sto"],
         typer.Option(
             "--method",
-            metavar="NAME",
             help="auto: one threshold per label where that does no harm; rare labels borrow from "
             "labels of similar frequency. ofo: follow the F-measure along DATA, online. fta: try a "
             "few thresholds, the same for all labels. sto: the best thresholds on DATA, which "
@@ -46,10 +45,9 @@ def tune(
         ),
     ] = "auto",
     average: Annotated[
-        str | None,
+        Literal["macro", "micro", "instance"] | None,
         typer.Option(
             "--average",
-            metavar="NAME",
             help="F-measure to maximise: macro (auto does so without losing micro F); auto, fta "
             "and sto also support micro and instance. Default: macro.",
         ),
