@@ -16,7 +16,7 @@ from cli.conftest import run
 from labelgrove import TextClassifier
 from labelgrove._unfinished import Unfinished
 from labelgrove.cli._models import load_model
-from labelgrove.cli.commands import learn
+from labelgrove.cli.commands import _SUMMARIES, _whole, learn
 from labelgrove.cli.streams._console import encode, show_pairs
 from labelgrove.text import HashedText
 
@@ -303,6 +303,11 @@ def test_numbers_without_a_value_are_null_also_in_lists() -> None:
 def test_help_shows_flags_as_they_are_typed(command: str) -> None:
     page = run(*command.split(), "--help").stdout
     assert "--help" in page and "bool" not in page
+
+
+@pytest.mark.parametrize("command", _SUMMARIES)
+def test_the_list_of_commands_says_what_their_help_begins_with(command: str) -> None:
+    assert _whole(command).help.replace("\n", " ").startswith(_SUMMARIES[command])
 
 
 @pytest.mark.parametrize("command", ["predict", "explain", "info", "convert"])

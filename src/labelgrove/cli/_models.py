@@ -215,8 +215,7 @@ def check_can_write(path: str) -> None:
     """Refuse an output path that cannot be written before spending hours on learning."""
     if path == "-":
         raise ParameterError(
-            "found - as the output; expected a file, since the output replaces a whole file and "
-            "cannot go to standard output"
+            "found - as the output; expected a file, since this cannot go to standard output"
         )
     _refuse_service(path)
     target = followed(path)  # the file that will be replaced

@@ -17,7 +17,6 @@ import typer
 
 from labelgrove._errors import DataError, LabelGroveError, MissingDependencyError, ParameterError
 from labelgrove._parameters import byte_count
-from labelgrove.cli._options import JsonOption
 from labelgrove.cli._remote import is_address
 from labelgrove.cli.streams._console import STANDARD_OUTPUT, encode, named, say, write_json
 from labelgrove.cli.streams._numbers import counted
@@ -92,7 +91,9 @@ def serve(
         bool,
         typer.Option("--demo", help="Teach a project named demo the documentation of Python."),
     ] = False,
-    json: JsonOption = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print the address and the log as lines of JSON.")
+    ] = False,
 ) -> None:
     """Serve an HTTP API that suggests labels and learns.
 

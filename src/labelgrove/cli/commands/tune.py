@@ -186,9 +186,9 @@ def _check_goal(
     given = [name for name, value in goals.items() if value is not None]
     if len(given) > 1:
         raise ParameterError(f"{given[0]} and {given[1]} exclude each other; expected one of them")
-    if given and average is None and method in ("ofo", "fta", "sto"):
+    if given and average is None and method != "auto":
         raise ParameterError(f"{given[0]}: expected --method auto; found --method {method}")
-    if method == "ofo" and average in ("micro", "instance"):
+    if method == "ofo" and average not in (None, "macro"):
         raise ParameterError(
             f"--average {average}: --method ofo maximises macro F1; expected --method auto, fta "
             "or sto"
