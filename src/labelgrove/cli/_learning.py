@@ -43,7 +43,8 @@ from labelgrove.cli.streams._console import (
     write_json,
 )
 from labelgrove.cli.streams._progress import ProgressLine, ShareLine, shown
-from labelgrove.cli.streams._source import LEARNING_ROWS, Source, rows
+from labelgrove.cli.streams._source import CHUNK_ROWS, LEARNING_ROWS, Source, rows
+from labelgrove.cli.streams._units import warn_of_units
 from labelgrove.data import Columns, Dataset, Examples, open_dataset
 from labelgrove.data._mapped import is_mapped
 from labelgrove.evaluation import StreamRecord
@@ -233,6 +234,8 @@ def learn_in_pieces(
     if not len(dataset.labels.ids):
         raise DataError(f"{data}: no example has a label; no model was written")
     _require_ids(dataset, learner_of(model).vocabulary_)
+    if dataset.X is not None:
+        warn_of_units(dataset.X[:CHUNK_ROWS])
     line, begin = ShareLine("learning"), perf_counter()
     limit = (
         {}

@@ -21,6 +21,7 @@ from labelgrove._paths import is_there
 from labelgrove.cli._options import AS_FOUND, Reading
 from labelgrove.cli.streams._console import say_warning
 from labelgrove.cli.streams._progress import ProgressLine
+from labelgrove.cli.streams._units import warn_of_units
 from labelgrove.data import ExampleReader, Examples, open_dataset, open_examples
 from labelgrove.data._open import begins_as_model
 from labelgrove.vocabulary import Vocabulary
@@ -46,7 +47,7 @@ class Source:
     ``labels_required`` and ``text_expected`` are those of `open_examples`. A ``vocabulary`` maps
     names to labels in data that may name labels instead of giving their ids. If labels are
     ``numbered``, integers for the model, strings are read as such. Examples ``to_learn`` come in
-    larger chunks from a file.
+    larger chunks from a file, and a warning tells if the first have features in far larger units.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class Source:
         self.path = path
         self.columns = reading.columns
         self._chunk_rows = LEARNING_ROWS if to_learn and path != "-" else CHUNK_ROWS
+        self._warns_of_units = to_learn
         self._vocabulary = vocabulary
         self._numbered = numbered
         self._open_again = partial(
@@ -118,6 +120,7 @@ class Source:
         parts = self._file_chunks() if self._random is None else self._shuffled_chunks()
         seen = 0
         for part in parts:
+            self._warn_once(part.X)
             seen += part.n_rows
             yield part
         self.total = seen
@@ -150,6 +153,7 @@ class Source:
         if self._reader.format == "mapped" and is_whole and has_labels:
             dataset = open_dataset(self.path, verify=False)  # already verified by the reader
             self.total = len(dataset)
+            self._warn_once(dataset.X)
             return Examples(
                 dataset.X,
                 dataset.text,
@@ -158,6 +162,11 @@ class Source:
                 lines=np.arange(1, len(dataset) + 1),
             )
         return joined(list(self.chunks() if line is None else line.over(self.chunks())))
+
+    def _warn_once(self, X: sp.csr_array | None) -> None:
+        if self._warns_of_units and X is not None:
+            warn_of_units(X[:CHUNK_ROWS])
+        self._warns_of_units = False
 
     @property
     def _may_name_labels(self) -> bool:
