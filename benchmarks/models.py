@@ -98,7 +98,7 @@ def choose(dataset: str) -> dict[str, Any]:
 
 def _racing(train: Stream) -> dict[str, tuple[str, list[str]]]:
     of_classes = all(len(row) == 1 for row in train.labels)
-    return candidates(about(train)["labels"], of_classes=of_classes, texts=False)
+    return candidates(about(train)["labels"], of_classes=of_classes, texts=False, lengths=True)
 
 
 def _subjects(dataset: str) -> tuple[Subject, ...]:

@@ -405,6 +405,14 @@ def test_auto_lets_classes_compete_and_rows_keep_their_lengths_where_that_helps(
     assert "lomtree" not in told
 
 
+def test_auto_does_without_lengths_that_are_too_large(tmp_path: Path) -> None:
+    lines = [f"{i % 2} 0:{4e9 if i == 299 else 1} {1 + i % 2}:1" for i in range(300)]
+    (tmp_path / "t.txt").write_text("300 3 2\n" + "\n".join(lines) + "\n")
+    words = ("train", tmp_path / "t.txt", "-o", tmp_path / "m.lg", "--algorithm", "auto")
+    raced = run(*words, "--trial", "30").stderr
+    assert "plt link=softmax" in raced and "normalize=false" not in raced
+
+
 def test_auto_splits_a_class_that_prevails(tmp_path: Path) -> None:
     points = np.random.default_rng(0).normal(size=(400, 2))
     data = tmp_path / "quadrants.svm"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from labelgrove._errors import DataError, ParameterError
+from labelgrove._validation import MAX_MAGNITUDE
 from labelgrove.cli._models import ALGORITHMS, Model, inputs_of
 from labelgrove.cli.streams._console import say, say_warning
 from labelgrove.cli.streams._numbers import counted
@@ -50,11 +51,13 @@ _READINGS: tuple[tuple[int, list[str]], ...] = (
 )
 
 
-def candidates(n_labels: int, *, of_classes: bool, texts: bool) -> dict[str, tuple[str, list[str]]]:
+def candidates(
+    n_labels: int, *, of_classes: bool, texts: bool, lengths: bool
+) -> dict[str, tuple[str, list[str]]]:
     """Map the name of each candidate to its algorithm and what it sets, as for ``--set``.
 
     ``n_labels`` is the number of labels of the sample; ``of_classes`` says that every example has
-    exactly one.
+    exactly one, ``lengths`` that rows may be learnt as long as they are.
     """
     found = {
         name: (name, _SETTINGS.get(name, []))
@@ -63,7 +66,7 @@ def candidates(n_labels: int, *, of_classes: bool, texts: bool) -> dict[str, tup
     }
     variants = [_FLAT] if n_labels in _FLAT_LABELS else []
     if of_classes:
-        variants += [_SOFTMAX] if texts else [_SOFTMAX, _SOFTMAX_LENGTHS]
+        variants += [_SOFTMAX, _SOFTMAX_LENGTHS] if lengths else [_SOFTMAX]
         if not texts:
             found[f"ldsm {_SPLITTING}"] = "ldsm", [*_SETTINGS["ldsm"], _SPLITTING]
     return found | {" ".join(["plt", *settings]): ("plt", settings) for settings in variants}
@@ -94,14 +97,18 @@ def chosen_algorithm(
     cheapest that is not clearly behind the best is chosen.
     """
     source.refuse_pipe("--algorithm auto")
-    sample, of_classes = _sample(source, size, seed)
+    sample, of_classes, largest = _sample(source, size, seed)
     if sample.n_rows < FOLDS:
         raise DataError(
             f"--algorithm auto: {source.path} holds {counted(sample.n_rows, 'example')}; expected "
             f"at least {FOLDS}, to hold some out"
         )
-    n_labels = len(set().union(*sample.labels))
-    racing = candidates(n_labels, of_classes=of_classes, texts=source.is_text)
+    racing = candidates(
+        len(set().union(*sample.labels)),
+        of_classes=of_classes,
+        texts=source.is_text,
+        lengths=not source.is_text and largest <= MAX_MAGNITUDE,
+    )
     models = {}
     for name, (algorithm, settings) in racing.items():
         try:
@@ -145,18 +152,23 @@ def cheapest(standings: Sequence[Standing], cost: Callable[[str], int]) -> str:
     return found
 
 
-def _sample(source: Source, size: int, seed: int) -> tuple[Examples, bool]:
-    """Draw ``size`` examples at random, in file order; say if all in the file have one label."""
+def _sample(source: Source, size: int, seed: int) -> tuple[Examples, bool, float]:
+    """Draw ``size`` examples at random, in file order.
+
+    Also say whether all in the file have one label, and return its largest absolute value.
+    """
     random = np.random.default_rng(seed)
-    of_classes = True
+    of_classes, largest = True, 0.0
     kept: list[Examples] = []
     keys = np.zeros(0)
     for part in source.chunks():
         of_classes = of_classes and all(len(row) == 1 for row in part.labels)
+        if part.X is not None:
+            largest = max(largest, float(np.abs(part.X.data).max(initial=0)))
         keys = np.append(keys, random.random(part.n_rows))
         chosen = np.sort(np.argsort(keys)[:size])
         kept, keys = [rows(joined([*kept, part]), chosen)], keys[chosen]
-    return kept[0], of_classes
+    return kept[0], of_classes, largest
 
 
 def _standings(one: Round) -> str:
