@@ -65,3 +65,8 @@ def test_in_a_converted_data_set(wine: Path, tmp_path: Path, words: list[str]) -
 def test_other_rows_are_not(X: Any, y: Any, tmp_path: Path) -> None:
     dump_svmlight_file(X, y, str(tmp_path / "rows.svm"))
     assert run("train", tmp_path / "rows.svm", "-o", tmp_path / "m.lg").stderr == ""
+
+
+def test_memory_does_not_grow_with_the_numbers_of_features(tmp_path: Path) -> None:
+    (tmp_path / "rows.svm").write_text("0 1:1\n1 2147483600:1\n")
+    assert run("train", tmp_path / "rows.svm", "-o", tmp_path / "m.lg").stderr == ""

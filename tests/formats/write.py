@@ -93,7 +93,9 @@ def models() -> Iterator[Old]:
         "online-sgd",
         OnlinePLTClassifier(learner="sgd", policy="random", replay_memory=4, **small).fit(X, Y),
     )
-    yield old("online-ofo", OnlinePLTClassifier(thresholds="ofo", ofo_a=5.0, ofo_b=9.0, **small).fit(X, Y))
+    yield old(
+        "online-ofo", OnlinePLTClassifier(thresholds="ofo", ofo_a=5.0, ofo_b=9.0, **small).fit(X, Y)
+    )
     tuned = OnlinePLTClassifier(**small).fit(X, Y)
     place = {label: i for i, label in enumerate(sorted(FRUITS))}
     tuned.set_thresholds([0.2 + 0.05 * place[label] for label in tuned.classes_.tolist()])

@@ -15,20 +15,21 @@ _TIMES, _SHARE = 50, 0.75
 
 def warn_of_units(X: sp.csr_array) -> None:
     """Warn if few features with far larger values than most make up most of the rows' length."""
-    squares = np.square(X.data, dtype=np.float64)
-    counts = np.bincount(X.indices, squares > 0, minlength=X.shape[1])
-    if not counts.any():
+    there = X.data != 0
+    if not there.any():
         return
-    sizes = np.sqrt(np.bincount(X.indices, squares, minlength=X.shape[1]) / np.maximum(counts, 1))
-    large = sizes > _TIMES * np.median(sizes[counts > 0])
-    row = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    squares = np.square(X.data[there], dtype=np.float64)
+    features, at, counts = np.unique(X.indices[there], return_inverse=True, return_counts=True)
+    sizes = np.sqrt(np.bincount(at, squares) / counts)
+    large = sizes > _TIMES * np.median(sizes)
+    row = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))[there]
     whole = np.bincount(row, squares)
-    of_large = np.bincount(row, squares * large[X.indices])
+    of_large = np.bincount(row, squares * large[at])
     share = (of_large[whole > 0] / whole[whole > 0]).mean()
     if share > _SHARE:
         say_warning(
-            f"features such as {sizes.argmax()} ({large.sum():,} of {X.shape[1]:,}) have values "
-            f"over {_TIMES} times as large as most others' and make up {100 * share:.0f} % of the "
-            "squared length of a row, so the others hardly count; scale features of different "
-            "units first"
+            f"features such as {features[sizes.argmax()]} ({large.sum():,} of {X.shape[1]:,}) have "
+            f"values over {_TIMES} times as large as most others' and make up {100 * share:.0f} % "
+            "of the squared length of a row, so the others hardly count; scale features of "
+            "different units first"
         )
