@@ -190,9 +190,9 @@ void for_each_row(const Tile& tile, Take&& take) {
   }
 }
 
+// REQUIRES: tiles that have rows are in the order of their children.
 CompactedBlock assemble(Link link, std::uint32_t children, std::vector<Tile> tiles,
                         std::vector<std::uint8_t> rarities) {
-  std::ranges::sort(tiles, {}, [](const Tile& tile) { return tile.children.front(); });
   SparseBlock block{link, 1.0F, std::vector<float>(children), {}, {0}, {}, {}};
   block.rarities = std::move(rarities);
   std::size_t rows = 0;
@@ -227,7 +227,7 @@ CompactedBlock assemble(Link link, std::uint32_t children, std::vector<Tile> til
 }
 
 // The children to train at all nodes, divided into tasks if a node is too much work for one thread; most expensive
-// first. Divisions are between tiles, and do not affect the result.
+// first, those of a node in the order of its children. Divisions are between tiles, and do not affect the result.
 std::vector<Task> cut_into_tasks(std::span<const Task> nodes, unsigned threads) {
   const std::uint64_t shares = threads > 1 ? kTasksPerThread * threads : 0;
   std::uint64_t total = 0;
@@ -352,7 +352,8 @@ class Assembly {
   unsigned threads_;
   std::vector<std::uint32_t> width_;  // by node: number of children
   bool weighted_;
-  // By node, of its children; empty unless the link may be measured. Nodes learnt apart can be joined, as all have them.
+  // By node, of its children; empty unless the link may be measured. Nodes learnt apart can be joined, as all have
+  // them.
   std::vector<std::vector<std::uint8_t>> rarities_;
   std::vector<std::vector<Tile>> tiles_;  // by node: the tiles trained so far
   std::vector<std::uint32_t> place_;      // by node: index in blocks_
