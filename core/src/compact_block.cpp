@@ -37,12 +37,12 @@ void CompactBlock::predict(const Features& x, Workspace& work, float* probabilit
 }
 
 void CompactBlock::prefetch(const Features& x) const {
-  const auto homes = std::max(rows_.pairs, kPlacesBehind) - kPlacesBehind;
   for (std::uint32_t j = 0; j < x.size; ++j) {
     const FeatureId feature = x.ids[j];
     std::uint32_t at = 0;
     if (rows_.multiplier == kBitmap) at = std::min(feature / 32, rows_.pairs);
-    else if (rows_.multiplier != kSortedList) at = home_of(hash_of(feature, rows_.multiplier), homes);
+    else if (rows_.multiplier != kSortedList)
+      at = home_of(hash_of(feature, rows_.multiplier), rows_.pairs - kPlacesBehind);
     __builtin_prefetch(rows_.index + at);
   }
 }

@@ -47,7 +47,7 @@ class Encoder {
  private:
   // 0 for a weight that is not stored.
   std::uint32_t bits_of(float w, std::uint32_t c) const {
-    if (w == 0.0F || std::abs(block_.scale * w) < how_.threshold) return 0;
+    if (std::abs(block_.scale * w) < how_.threshold) return 0;
     const std::uint32_t bits = stored_bits(w, how_.type, inverse_[c]);
     return how_.type == WeightType::float16 && (bits & 0x7FFF) == 0 ? 0 : bits;
   }
@@ -255,10 +255,10 @@ std::uint16_t to_half(float value) {
   const auto sign = static_cast<std::uint16_t>(std::signbit(value) ? 0x8000 : 0);
   const float size = std::min(std::abs(value), kLargest);
   // A half has 11 binary digits, and none below 2^-24.
-  const float unit = std::max(std::ldexp(1.0F, std::ilogb(std::max(size, 0x1p-24F))) * 0x1p-10F, 0x1p-24F);
+  const float unit = std::ldexp(0x1p-10F, std::ilogb(std::max(size, 0x1p-14F)));
   const float rounded = std::nearbyint(size / unit) * unit;
   if (rounded < 0x1p-14F) return static_cast<std::uint16_t>(sign | static_cast<std::uint16_t>(rounded * 0x1p24F));
-  const std::uint32_t bits = std::bit_cast<std::uint32_t>(std::min(rounded, kLargest));
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(rounded);
   return static_cast<std::uint16_t>(sign | static_cast<std::uint16_t>((bits >> 13) - ((127 - 15) << 10)));
 }
 
