@@ -125,7 +125,9 @@ TEST("batch plt: a node trained alone, from its own examples and in any room, is
     some.size = own.size();
     some.example = [&](std::size_t row) { return data.example(own[row]); };
     CountedRoom room;
-    const auto alone = train_nodes(options, tree, std::span(nodes).subspan(i, 1), some, 2, progress, &room);
+    Progress of_node;
+    const auto alone = train_nodes(options, tree, std::span(nodes).subspan(i, 1), some, 2, of_node, &room);
+    CHECK(of_node.share() == 1.0 || of_node.done() == 0);
     CHECK_EQ(room.held, std::size_t{0});
     CHECK(without_counts(archived(alone)) == without_counts(archived(std::span(whole).subspan(i, 1))));
     if (alone.front().calibration) counts.add(alone.front().calibration->counts());
@@ -133,6 +135,9 @@ TEST("batch plt: a node trained alone, from its own examples and in any room, is
   const MarginCounts& all = whole.back().calibration->counts();
   CHECK(counts.negatives() == all.negatives() && counts.positives() == all.positives());
   CHECK(std::ranges::any_of(all.positives(), [](std::uint64_t count) { return count > 0; }));
+  const std::vector<LabelTree> twins{tree, tree};
+  counts.add(all);
+  CHECK(train_blocks(options, twins, data, 1, progress).back().calibration->counts().negatives() == counts.negatives());
 }
 
 TEST("batch plt: training stops soon when told to, with any number of threads") {

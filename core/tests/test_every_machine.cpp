@@ -83,6 +83,22 @@ std::uint64_t batch(BatchLoss loss, double lambda) {
   return trained(options, {clustered(lambda)}, training_set(stream())).fingerprint();
 }
 
+// A compact copy of a tree whose link is measured. Its features are so far apart that tables find them.
+std::uint64_t compact_copy(WeightType type) {
+  Stream wide = stream();
+  for (Example& x : wide.x) {
+    for (FeatureId& feature : x.ids) feature *= 30'000'001;
+  }
+  TrainingOptions options;
+  options.solver.held_out = 0.125F;
+  options.link = Link::calibrated;
+  const MemoryArchive whole = trained(options, {clustered(0.0)}, training_set(wide));
+  const CompactPlt model(true, whole);
+  MemoryArchive copy;
+  write_compact(views_of(model), model.examples_seen(), {type, 0.2F}, copy);
+  return copy.fingerprint();
+}
+
 std::uint64_t lom_tree(LearnerKind learner) {
   LomTreeOptions options;
   options.learner.kind = learner;
@@ -159,6 +175,12 @@ TEST("every machine: online label trees") {
 TEST("every machine: label trees learnt in batch, on clustered labels") {
   CHECK_EQ(batch(BatchLoss::squared_hinge, 0.0), 18069747813859236244U);
   CHECK_EQ(batch(BatchLoss::log, 0.7), 16631040060286438527U);
+}
+
+TEST("every machine: compact copies of a tree with a measured link") {
+  CHECK_EQ(compact_copy(WeightType::float32), 5333673924770901198U);
+  CHECK_EQ(compact_copy(WeightType::float16), 12513956932074010099U);
+  CHECK_EQ(compact_copy(WeightType::int8), 6956047265065352386U);
 }
 
 TEST("every machine: LOMtree and memory tree") {
