@@ -2,9 +2,11 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <stdexcept>
 
 #include "harness.hpp"
+#include "labelgrove/archive_check.hpp"
 #include "labelgrove/compact_block.hpp"
 #include "labelgrove/compaction.hpp"
 #include "labelgrove/feature_map.hpp"
@@ -176,14 +178,48 @@ TEST("compaction: rounds to the nearest half") {
   CHECK_EQ(to_half(2047.9F), 0x6800);  // rounding up into the next power of two
 }
 
+TEST("compaction: a number in 8 bits is within the range, and NaN and infinities become 0") {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const auto bits = [](float number, float factor) { return stored_bits(number, WeightType::int8, factor); };
+  CHECK_EQ(bits(-1.5F, 10.0F), 0xF1U);
+  CHECK_EQ(bits(1e-44F, infinity), 0x7FU);  // as if the scale had been too small to divide by
+  CHECK_EQ(bits(0.0F, infinity), 0U);
+  CHECK_EQ(bits(-infinity, 1.0F), 0U);
+  CHECK_EQ(bits(std::numeric_limits<float>::quiet_NaN(), 1.0F), 0U);
+}
+
 TEST("compact rows: rounding drops weights that become zero") {
   LinearBlock linear;
-  linear.children = 1;
-  linear.features = {4, 7};
-  linear.weights = {0.5F, 1.0F, -1e-9F};
+  linear.children = 2;
+  linear.features = {4, 7, 9};
+  linear.weights = {0.5F, 0.0F, 1.0F, 0.0F, -1e-9F, 0.0F, 0.0F, 1e-44F};  // the last one's scale would be 0
   for (const WeightType type : {WeightType::float16, WeightType::int8}) {
     CHECK_EQ(compacted(sparse(linear), {type, 0.0F}).features, 1U);
   }
+}
+
+TEST("compact rows: weights below the threshold are dropped, and only those") {
+  LinearBlock linear;
+  linear.scale = 2.0F;
+  linear.children = 1;
+  linear.features = {4, 7, 9};
+  linear.weights = {0.1F, 0.25F, -0.25F, 0.2499F};
+  const CompactedBlock block = compacted(sparse(linear), {WeightType::float32, 0.5F});
+  CHECK_EQ(block.features, 2U);
+  CHECK_EQ(block.bias.front(), 0.1F);
+}
+
+TEST("compact rows: of equally small forms, a row has the one that is faster to read") {
+  LinearBlock linear;
+  linear.children = 8;
+  linear.features = {0};
+  const auto form = [&](std::uint32_t weights) {
+    linear.weights.assign(16, 0.0F);
+    std::fill_n(linear.weights.begin() + 8, weights, 1.0F);
+    return compacted(sparse(linear), {WeightType::int8, 0.0F}).rows.front();
+  };
+  CHECK(form(1) == masked_row<std::uint8_t>());  // as small as a sparse one
+  CHECK(form(7) == dense_row<std::uint8_t>());   // as small as a masked one
 }
 
 TEST("compact rows: rounding drops weights that are not finite") {
@@ -204,19 +240,17 @@ TEST("compact rows: hostile files are refused") {
     const LinearBlock linear = random_block(random, kWidths[seed % 11], 12, seed % 2 == 0 ? 40 : 50'000);
     Held held(linear, {static_cast<WeightType>(seed % 3), 0.0F});
     CHECK(held.check() > 0);
-    std::uint32_t features = held.arrays.features;
-    std::uint64_t bytes = held.bytes();
-    switch (random.below(5)) {
+    const std::uint32_t features = held.arrays.features;
+    const std::uint64_t bytes = held.bytes();
+    CHECK_THROWS(std::invalid_argument, check_compact_rows(held.rows, features - 1, bytes, ""));
+    CHECK_THROWS(std::invalid_argument, check_compact_rows(held.rows, features + 1, bytes, ""));
+    CHECK_THROWS(std::invalid_argument, check_compact_rows(held.rows, features, bytes - 1, ""));
+    CHECK_THROWS(std::invalid_argument, check_compact_rows(held.rows, features, bytes + 1, ""));
+    switch (random.below(3)) {
       case 0:
-        features += 1;
-        break;
-      case 1:
-        bytes -= 1 + random.below(std::min<std::uint64_t>(bytes, 4));
-        break;
-      case 2:
         held.arrays.index[random.below(held.arrays.index.size())].second += 1 + random.below(3);
         break;
-      case 3:
+      case 1:
         held.arrays.index[random.below(held.arrays.index.size())].first ^= 1U << random.below(32);
         break;
       default:  // anywhere in the rows: refused, or accepted as other valid values or columns
@@ -233,30 +267,105 @@ TEST("compact rows: hostile files are refused") {
   }
 }
 
-TEST("compact rows: a table without an end, or whose hash cannot find features, is refused") {
-  Random random(3);
-  const LinearBlock linear = random_block(random, 5, 12, 50'000);
-  Held held(linear, {});
-  REQUIRE(held.rows.multiplier != 0);
-  held.rows.multiplier &= ~1U;
-  CHECK_THROWS(std::invalid_argument, held.check());
-  Held full(linear, {});
-  full.arrays.index.back() = {1, 0};
-  CHECK_THROWS(std::invalid_argument, full.check());
+// Checks an index that has these features, each with a row of its own; a table has at least 4 homes.
+std::uint64_t checked_index(std::uint32_t multiplier, std::vector<FeatureId> slots, std::uint32_t uncounted = 0) {
+  if (multiplier != kSortedList) slots.resize(std::max<std::size_t>(slots.size(), 4 + kPlacesBehind), kNone);
+  std::vector<CompactRows::Pair> index;
+  std::vector<std::uint8_t> rows;
+  for (const FeatureId feature : slots) {
+    index.push_back({feature, static_cast<std::uint32_t>(rows.size())});
+    if (feature != kNone) rows.insert(rows.end(), {dense_row<std::uint8_t>(), 1});
+  }
+  CompactRows block;
+  block.columns = 1;
+  block.type = WeightType::int8;
+  block.multiplier = multiplier;
+  block.pairs = static_cast<std::uint32_t>(index.size());
+  block.index = index.data();
+  block.rows = rows.data();
+  const auto features = static_cast<std::uint32_t>(rows.size() / 2);
+  return check_compact_rows(block, features - uncounted, rows.size(), "here");
 }
 
-// For each multiplier that a table may have, features that it sends to the same home, in the middle of the table or at
-// its end.
-LinearBlock colliding_block(std::uint64_t most_multipliers, std::uint32_t first_hash) {
+TEST("compact rows: a table in which a search would not find every feature, or would not end, is refused") {
+  const FeatureId of_second = 1U << 30;  // its home is the second of 4 if the multiplier is 1
+  const FeatureId last = 0x55555555;     // its hash is the largest if the multiplier is 3
+  CHECK_EQ(checked_index(1, {1, 2, of_second}), 3U);
+  CHECK_EQ(checked_index(3, {kNone, kNone, kNone, last}), 1U);
+  CHECK_THROWS(std::invalid_argument, checked_index(4, {1, 2}));  // an even multiplier
+  CHECK_THROWS(std::invalid_argument, checked_index(1, {2, 1}));
+  CHECK_THROWS(std::invalid_argument, checked_index(1, {1, 1}));
+  CHECK_THROWS(std::invalid_argument, checked_index(3, {kNone, kNone, kNone, last, last}));
+  CHECK_THROWS(std::invalid_argument, checked_index(1, {kNone, 1}));
+  CHECK_THROWS(std::invalid_argument, checked_index(1, {of_second}));
+  CHECK_THROWS(std::invalid_argument, checked_index(1, {kNone, kNone / 2}));
+  std::vector<FeatureId> run(4 + kPlacesBehind);
+  std::iota(run.begin(), run.end(), 0U);
+  CHECK_THROWS(std::invalid_argument, checked_index(1, run));  // no vacant slot at the end
+  run.resize(131, kNone);
+  std::iota(run.begin(), run.begin() + 129, 0U);
+  CHECK_EQ(checked_index(1, run), 129U);
+  run[129] = 129;
+  CHECK_THROWS(std::invalid_argument, checked_index(1, run));  // too far from its home
+  const std::vector<CompactRows::Pair> homeless(kPlacesBehind, {kNone, 0});
+  CompactRows block;
+  block.multiplier = 1;
+  block.pairs = kPlacesBehind;
+  block.index = homeless.data();
+  CHECK_THROWS(std::invalid_argument, check_compact_rows(block, 0, 0, "here"));
+}
+
+TEST("compact rows: a list that does not increase, or not below the end of features, is refused") {
+  CHECK_EQ(checked_index(kSortedList, {}), 0U);
+  CHECK_EQ(checked_index(kSortedList, {1, kNone / 2 - 1}), 2U);
+  CHECK_THROWS(std::invalid_argument, checked_index(kSortedList, {2, 1}));
+  CHECK_THROWS(std::invalid_argument, checked_index(kSortedList, {1, 1}));
+  CHECK_THROWS(std::invalid_argument, checked_index(kSortedList, {1, kNone / 2}));
+  CHECK_THROWS(std::invalid_argument, checked_index(kSortedList, {1, 2}, 1));
+}
+
+// Checks a row of 8-bit weights in a block of 3 columns.
+std::uint64_t checked_row(const std::vector<std::uint8_t>& bytes) {
+  const CompactRows::Pair index{0, 0};
+  CompactRows block;
+  block.columns = 3;
+  block.type = WeightType::int8;
+  block.multiplier = kSortedList;
+  block.pairs = 1;
+  block.index = &index;
+  block.rows = bytes.data();
+  return check_compact_rows(block, 1, bytes.size(), "here");
+}
+
+TEST("compact rows: a row with columns that do not exist or occur twice, or that is cut short, is refused") {
+  const std::uint8_t masked = masked_row<std::uint8_t>();
+  const std::vector<std::uint8_t> rows[] = {
+      {2, 0, 2, 7, 7}, {masked, 0b101, 7, 7}, {dense_row<std::uint8_t>(), 7, 7, 7}};
+  const std::uint64_t weights[] = {2, 2, 3};
+  for (std::size_t i = 0; i < std::size(rows); ++i) {
+    CHECK_EQ(checked_row(rows[i]), weights[i]);
+    for (auto end = rows[i].begin(); end != rows[i].end(); ++end) {
+      CHECK_THROWS(std::invalid_argument, checked_row({rows[i].begin(), end}));
+    }
+  }
+  CHECK_THROWS(std::invalid_argument, checked_row({2, 0, 3, 7, 7}));
+  CHECK_THROWS(std::invalid_argument, checked_row({2, 2, 2, 7, 7}));
+  CHECK_THROWS(std::invalid_argument, checked_row({4, 0, 1, 2, 3, 7, 7, 7, 7}));
+  CHECK_THROWS(std::invalid_argument, checked_row({masked, 0b1001, 7, 7}));
+}
+
+// For each of the first multipliers that a table may have, so many features whose hashes end at `last_hash` and hardly
+// differ, so that it sends them to the same home.
+LinearBlock colliding_block(std::uint64_t multipliers, std::uint32_t last_hash, std::uint32_t of_each) {
   LinearBlock block;
   block.children = 2;
   std::vector<FeatureId> features;
-  for (std::uint64_t i = 0; i < most_multipliers; ++i) {
+  for (std::uint64_t i = 0; i < multipliers; ++i) {
     const std::uint32_t multiplier = static_cast<std::uint32_t>(mix(i)) | 1U;
     std::uint32_t inverse = multiplier;
     for (int round = 0; round < 5; ++round) inverse *= 2 - multiplier * inverse;
     std::uint32_t found = 0;
-    for (std::uint32_t hash = first_hash; found < 200; --hash) {
+    for (std::uint32_t hash = last_hash; found < of_each; --hash) {
       const FeatureId feature = hash * inverse;
       if (feature >= kNone / 2) continue;
       features.push_back(feature);
@@ -266,14 +375,26 @@ LinearBlock colliding_block(std::uint64_t most_multipliers, std::uint32_t first_
   std::ranges::sort(features);
   features.erase(std::unique(features.begin(), features.end()), features.end());
   block.features = features;
-  Random random(first_hash);
+  Random random(last_hash);
   for (std::size_t i = 0; i < 2 * (features.size() + 1); ++i) block.weights.push_back(random.between(-1.0F, 1.0F));
   return block;
 }
 
+TEST("compact rows: a home takes as many features as a search may pass, or as there are slots behind the last home") {
+  const std::uint32_t first_multiplier = static_cast<std::uint32_t>(mix(0)) | 1U;
+  for (const auto& [last_hash, most] : {std::pair{0x0fffffffU, 129U}, {0xffffffffU, 17U}}) {
+    for (const std::uint32_t features : {most, most + 1}) {
+      const LinearBlock linear = colliding_block(1, last_hash, features);
+      const Held held(linear, {});
+      CHECK_EQ(held.rows.multiplier == first_multiplier, features == most);
+      CHECK_EQ(held.block(linear).linear().features.size(), std::size_t{features});
+    }
+  }
+}
+
 TEST("compact rows: features that collide under every multiplier are kept in a sorted list") {
-  for (const std::uint32_t first_hash : {0xffffffffU, 0x80000000U}) {
-    const LinearBlock linear = colliding_block(64, first_hash);
+  for (const std::uint32_t last_hash : {0xffffffffU, 0x80000000U}) {
+    const LinearBlock linear = colliding_block(64, last_hash, 200);
     for (const WeightType type : {WeightType::float32, WeightType::int8}) {
       Held held(linear, {type, 0.0F});
       CHECK_EQ(held.rows.multiplier, kSortedList);
@@ -297,7 +418,7 @@ TEST("compact rows: features that collide under every multiplier are kept in a s
   }
 }
 
-TEST("compact rows: weights that are not finite are refused") {
+TEST("compact rows: weights that are not finite or cannot be learnt are refused") {
   LinearBlock linear;
   linear.children = 3;
   linear.features = {7, 900'000};
@@ -308,6 +429,10 @@ TEST("compact rows: weights that are not finite are refused") {
     const std::size_t last = held.bytes() - value_bytes(type);
     const std::uint32_t infinite = type == WeightType::float32 ? 0x7f800000U : 0x7c00U;
     std::memcpy(held.arrays.rows.data() + last, &infinite, value_bytes(type));
+    CHECK_THROWS(std::invalid_argument, held.check());
+    if (type != WeightType::float32) continue;
+    const float beyond = 1.01F * kLargestWeight;
+    std::memcpy(held.arrays.rows.data() + last, &beyond, sizeof beyond);
     CHECK_THROWS(std::invalid_argument, held.check());
   }
 }
