@@ -211,7 +211,6 @@ RowLength checked_row(const CompactRows& block, const std::uint8_t* at, std::uin
     require_bytes();
     row.weights = count_bits(at + wide, block.columns, where);
   } else if (count != most) {
-    require(count <= block.columns, where, ": a row has more weights than columns");
     row.bytes += count * std::uint64_t{wide};
     require_bytes();
     check_columns(at + wide, count, block.columns, where);
