@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "harness.hpp"
 #include "labelgrove/batch_trainer.hpp"
@@ -22,6 +23,14 @@ LabelTree random_tree(Random& random) {
     if (tree[v].is_leaf()) tree.insert_node(v);
     tree.add_leaf(v, label);
   }
+  return tree;
+}
+
+LabelTree flat_tree(LabelId labels) {
+  LabelTree tree;
+  tree.give_label(kRoot, 0);
+  tree.insert_node(kRoot);
+  for (LabelId label = 1; label < labels; ++label) tree.add_leaf(kRoot, label);
   return tree;
 }
 
@@ -52,6 +61,9 @@ TEST("batch plt: the same for any number of threads, and after saving and loadin
   const CompactPlt model(data.normalize, alone);
   CHECK(saved(model) == alone);
   CHECK_EQ(model.examples_seen(), std::uint64_t{200});
+  const CompactTree& tree = model.trees().front();
+  CHECK(tree.block(kAboveRoot)->linear().calibration == nullptr);  // its child is constant
+  CHECK(tree.block(kRoot)->linear().calibration != nullptr);
 }
 
 MemoryArchive archived(std::span<const CompactedBlock> blocks) {
@@ -65,10 +77,7 @@ TEST("batch plt: threads divide the children of a wide node") {
   Random random(6);
   const Stream stream = random_stream(random, 150, kMany);
   const TrainingSet data = training_set(stream);
-  std::vector<LabelTree> flat(1);
-  flat[0].give_label(kRoot, 0);
-  flat[0].insert_node(kRoot);
-  for (LabelId label = 1; label < kMany; ++label) flat[0].add_leaf(kRoot, label);
+  const std::vector<LabelTree> flat{flat_tree(kMany)};
   const auto learnt = [&](unsigned threads) {
     Progress progress;
     return archived(train_blocks(options_for(BatchLoss::squared_hinge), flat, data, threads, progress));
@@ -76,6 +85,36 @@ TEST("batch plt: threads divide the children of a wide node") {
   const MemoryArchive alone = learnt(1);
   CHECK(alone == learnt(2));
   CHECK(alone == learnt(16));
+}
+
+TEST("batch plt: of many examples, 16 children learn together, and others change nothing for these") {
+  const auto bias = [](std::size_t examples, LabelId labels) {
+    Random random(3);
+    Stream stream;
+    for (std::size_t i = 0; i < examples; ++i) {
+      stream.x.push_back(random_example(random, 4, 0.5));
+      const LabelId label = random.below(32);
+      stream.labels.push_back(label < labels ? std::vector{label} : std::vector<LabelId>());
+    }
+    const std::vector<LabelTree> flat{flat_tree(labels)};
+    Progress progress;
+    std::vector<float> learnt = train_blocks({}, flat, training_set(stream), 1, progress).back().bias;
+    learnt.resize(16);
+    return learnt;
+  };
+  CHECK(bias(8192, 32) == bias(8192, 16));
+  CHECK(bias(8191, 32) != bias(8191, 16));
+}
+
+TEST("batch plt: examples without features teach the bias alone") {
+  Stream stream;
+  stream.x.resize(20);
+  for (std::size_t i = 0; i < stream.size(); ++i) stream.labels.push_back({i % 4 == 0 ? 1U : 0U});
+  const std::vector<LabelTree> flat{flat_tree(2)};
+  Progress progress;
+  const CompactedBlock block = train_blocks({}, flat, training_set(stream), 2, progress).back();
+  CHECK_EQ(block.features, 0U);
+  CHECK(block.bias[0] > 0.4F && block.bias[1] < -0.4F);
 }
 
 // A room in memory that counts the bytes taken.
@@ -175,7 +214,7 @@ TEST("batch plt: removes labels from all trees or from none") {
 TEST("batch plt: refuses inconsistent arrays, and names them") {
   Random random(9);
   const Stream stream = random_stream(random, 60, kLabels);
-  const MemoryArchive whole = grown(random, training_set(stream), 2, 1);
+  MemoryArchive whole = grown(random, training_set(stream), 2, 1);
   const auto refused = [&](auto&& change) {
     MemoryArchive archive = whole;
     change(archive);
@@ -184,13 +223,39 @@ TEST("batch plt: refuses inconsistent arrays, and names them") {
   refused([](MemoryArchive& a) { a.arrays()["counters"] = std::vector<std::uint64_t>(2); });
   refused([](MemoryArchive& a) { a.arrays()["tree.nodes"] = std::vector<std::uint32_t>(0); });
   refused([](MemoryArchive& a) { a.arrays()["margins.positive"] = std::vector<std::uint64_t>(255); });
-  refused(
-      [](MemoryArchive& a) { a.arrays()["margins.negative"] = std::vector<std::uint64_t>(256, ~std::uint64_t{0}); });
+  refused([](MemoryArchive& a) {
+    for (const char* name : {"margins.negative", "margins.positive"})
+      a.arrays()[name] = std::vector<std::uint64_t>(512);
+  });
+  for (const char* name : {"margins.negative", "margins.positive"}) {
+    refused([&](MemoryArchive& a) {
+      std::get<std::vector<std::uint64_t>>(a.arrays()[name]).back() = (std::uint64_t{1} << 40) + 1;
+    });
+  }
   refused([](MemoryArchive& a) { a.arrays().erase("margins.positive"); });
   refused([](MemoryArchive& a) { a.arrays()["weights.rarity"] = std::vector<std::uint8_t>(1); });
   refused([](MemoryArchive& a) { std::get<std::vector<std::uint8_t>>(a.arrays()["weights.rarity"]).back() = 5; });
   refused([](MemoryArchive& a) { a = without_counts(a); });
+  for (const char* name : {"block.scale", "weights.bias"}) {
+    refused([&](MemoryArchive& a) { std::get<std::vector<float>>(a.arrays()[name]).back() = std::nanf(""); });
+  }
   refused([](MemoryArchive& a) { a.arrays()["tree.nodes"] = std::vector<std::uint32_t>(1, 1U << 30); });
+  refused([](MemoryArchive& a) {  // no tree, and nothing else
+    a = without_counts(a);
+    for (auto& [name, array] : a.arrays()) {
+      if (name != "counters") std::visit([](auto& numbers) { numbers.clear(); }, array);
+    }
+    a.arrays()["weights.row"] = std::vector<std::uint8_t>(kBytesBehind);
+  });
+  refused([](MemoryArchive& a) {  // a label that only the last tree has
+    ++std::get<std::vector<std::uint64_t>>(a.arrays()["counters"]).front();
+    auto& labels = std::get<std::vector<std::uint32_t>>(a.arrays()["tree.label"]);
+    *std::find_if(labels.rbegin(), labels.rend(), [](LabelId label) { return label != kNone; }) = kLabels;
+  });
+  for (const auto& array : whole.arrays()) {
+    refused(
+        [&](MemoryArchive& a) { std::visit([](auto& numbers) { numbers.push_back({}); }, a.arrays()[array.first]); });
+  }
   refused([](MemoryArchive& a) { a.arrays()["block.features"] = std::vector<std::uint32_t>(1, 1U << 30); });
   refused([](MemoryArchive& a) { a.arrays()["weights.bias"] = std::vector<float>(1, 0.0F); });
 }
