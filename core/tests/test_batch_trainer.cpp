@@ -106,15 +106,20 @@ TEST("batch plt: of many examples, 16 children learn together, and others change
   CHECK(bias(8191, 32) != bias(8191, 16));
 }
 
-TEST("batch plt: examples without features teach the bias alone") {
+TEST("batch plt: examples without features, or with values of 0, teach the bias alone") {
   Stream stream;
   stream.x.resize(20);
   for (std::size_t i = 0; i < stream.size(); ++i) stream.labels.push_back({i % 4 == 0 ? 1U : 0U});
   const std::vector<LabelTree> flat{flat_tree(2)};
-  Progress progress;
-  const CompactedBlock block = train_blocks({}, flat, training_set(stream), 2, progress).back();
-  CHECK_EQ(block.features, 0U);
-  CHECK(block.bias[0] > 0.4F && block.bias[1] < -0.4F);
+  TrainingOptions options;
+  options.weight_threshold = 0.0F;
+  for (const Example& x : {Example{}, Example{{3}, {0.0F}}}) {
+    stream.x.front() = x;
+    Progress progress;
+    const CompactedBlock block = train_blocks(options, flat, training_set(stream), 2, progress).back();
+    CHECK_EQ(block.features, 0U);
+    CHECK(block.bias[0] > 0.4F && block.bias[1] < -0.4F);
+  }
 }
 
 // A room in memory that counts the bytes taken.

@@ -34,6 +34,7 @@ TEST("calibration: with few positives it is the link of the squared hinge") {
   CHECK(curve(Calibration(counts), 4) == found);
   counts.add(-1.0F, true, 0);
   CHECK(Calibration(counts).measured());
+  for (const float probability : curve(Calibration(counts))) CHECK(probability > 0.0F && probability < 1.0F);
 }
 
 TEST("calibration: it finds the probabilities that the counts were drawn from, and keeps the order of siblings") {
