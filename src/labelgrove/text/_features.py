@@ -297,7 +297,7 @@ class TextFeatures(  # type: ignore[call-arg]
         Examples
         --------
         >>> list(TextFeatures("words+stems").sources("Herrings, herring and roe").values())
-        [['Herrings'], ['Herrings', 'herring'], ['herring'], ['and'], ['roe']]
+        [['Herrings'], ['Herrings', 'herring'], [','], ['herring'], ['and'], ['roe']]
         """
         engine = self._engine or _new_engine(self._checked())
         named = names_by_column(engine, self.spans(text))
