@@ -100,15 +100,15 @@ class Counter {
     ends_ = 0;
     std::size_t n_words = 0;
     reader_.read(text, [&](const Word& word) {
-      if (word.of_letters) {
-        n_words += word.unspaced ? (word.units.size() + kLettersPerWord - 1) / kLettersPerWord : 1;
+      if (word.kind != CharacterKind::separator) {
+        n_words += word.unspaced() ? (word.units.size() + kLettersPerWord - 1) / kLettersPerWord : 1;
         if (n_words <= options_.short_words) short_words_.push_back(kept(word.units, 0));
       }
       if (options_.longest_run > 0) for_each_part(word, [&](const Word& part) { add_word(part.units); });
       if (options_.longest_piece == 0) return;
       if (!options_.beginnings) {
         note(word.units);
-      } else if (!word.unspaced) {
+      } else if (!word.unspaced()) {
         add_beginnings(word.units);
       }
     });

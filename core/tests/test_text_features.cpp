@@ -72,7 +72,7 @@ TEST("text: the parts of a word are two neighbouring letters if its script has n
     std::vector<std::string> found;
     WordReader(false).read(text, [&](const Word& word) {
       for_each_part(word, [&](const Word& part) {
-        CHECK(part.units.size() <= 2 || !part.unspaced);
+        CHECK(part.units.size() <= 2 || !part.unspaced());
         found.emplace_back(text.substr(part.begin, part.end - part.begin));
       });
     });

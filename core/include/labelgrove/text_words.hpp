@@ -37,9 +37,11 @@ struct Word {
   std::span<const Unit> units;
   std::size_t begin;
   std::size_t end;
-  bool unspaced;                        // a sequence of letters in a script without spaces
-  bool of_letters;                      // and not of symbols
+  CharacterKind kind;                   // of its letters; separator if it consists of symbols
   std::span<const std::size_t> begins;  // where each letter begins, if the word is unspaced
+
+  // Whether it is a sequence of letters in a script without spaces.
+  bool unspaced() const { return kind == CharacterKind::unspaced; }
 };
 
 // Calls use(part) for every part of a word that counts as a word: the word itself or, in a script without spaces, each
@@ -47,7 +49,7 @@ struct Word {
 template <typename Use>
 void for_each_part(const Word& word, Use&& use) {
   const std::size_t size = word.units.size();
-  if (!word.unspaced || size < 2) {
+  if (!word.unspaced() || size < 2) {
     use(word);
     return;
   }
@@ -55,7 +57,7 @@ void for_each_part(const Word& word, Use&& use) {
     std::size_t next = i + 2;  // the first letter of the next character: one character may stand for several letters
     while (next < size && word.begins[next] == word.begins[i + 1]) ++next;
     const std::size_t end = next < size ? word.begins[next] : word.end;
-    use(Word{word.units.subspan(i, 2), word.begins[i], end, true, true, word.begins.subspan(i, 2)});
+    use(Word{word.units.subspan(i, 2), word.begins[i], end, word.kind, word.begins.subspan(i, 2)});
   }
 }
 
@@ -79,9 +81,8 @@ class WordReader {
     const auto end_word = [&] {
       end_letter();
       if (size_ != 0) {
-        const bool unspaced = run_ == CharacterKind::unspaced;
-        const bool of_letters = run_ != CharacterKind::separator;
-        use(Word{{units_.data(), size_}, first, last, unspaced, of_letters, {begins_.data(), unspaced ? size_ : 0}});
+        const std::size_t begins = run_ == CharacterKind::unspaced ? size_ : 0;
+        use(Word{{units_.data(), size_}, first, last, run_, {begins_.data(), begins}});
       }
       size_ = 0;
     };
