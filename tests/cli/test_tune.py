@@ -119,6 +119,30 @@ def test_what_was_asked_for(vectors: Path, vector_model: Path, tmp_path: Path) -
     assert as_json(*words, "--recall", "0.4")["after"]["recall"] >= 0.4
 
 
+def test_every_example_gets_a_label_if_asked(
+    vectors: Path, vector_model: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "tuned.lg"
+    words = ("tune", vector_model, vectors, "-o", path, "--least-labels", "1")
+    found = as_json(*words)
+    assert found["least_labels"] == 1
+    assert "; at least 1 label per example" in run(*words).stdout
+    assert "; at least 1 label per example; by auto" in run("info", path).stdout
+    assert as_json("info", path)["thresholds"]["least_labels"] == 1
+    labelgrove.load(path)
+    rows = as_json_lines("predict", path, vectors, "--thresholds")
+    assert min(len(row["labels"]) for row in rows) == 1
+    for number in range(1, 6):
+        explained = as_json("explain", path, vectors, "--row", str(number), "--thresholds")
+        told = [one["label"] for one in explained["labels"]]
+        assert told == rows[number - 1]["labels"]
+    labels = sum(len(row["labels"]) for row in rows) / len(rows)
+    assert as_json("eval", path, vectors, "--thresholds")["labels_per_example"] == labels
+    again = as_json("tune", path, vectors, "-o", tmp_path / "again.lg")
+    assert again["least_labels"] == 0
+    assert again["before"]["labels"] == labels
+
+
 def test_few_examples_are_warned_of(vectors: Path, vector_model: Path, tmp_path: Path) -> None:
     words = ("tune", vector_model, vectors, "-o", tmp_path / "tuned.lg")
     assert "warning" not in run(*words).stderr
@@ -224,6 +248,7 @@ def test_what_cannot_be_is_said(vectors: Path, vector_model: Path, tmp_path: Pat
         (("tune", "--method", "ofo", "--average", "micro"), "expected --method auto, fta or sto"),
         (("tune", "--method", "fta", "--labels", "2"), "--labels: expected --method auto; found"),
         (("tune", "--method", "sto", "--recall", "1"), "--recall: expected --method auto; found"),
+        (("tune", "--method", "sto", "--least-labels", "1"), "--least-labels: expected --method"),
         (("tune", "--labels", "2", "--recall", "1"), "--labels and --recall exclude each other"),
         (("tune", "--average", "macro", "--labels", "2"), "--average and --labels exclude"),
         (("tune", "--average", "micro", "--recall", "1"), "--average and --recall exclude"),

@@ -142,6 +142,36 @@ def check_tuning(make: Make) -> None:
 
 
 @needs("sets")
+def check_every_row_gets_a_label_if_asked(make: Make) -> None:
+    clf, X, Y = make.fitted()
+    high = np.full(clf.n_classes_, 2.0)
+    assert clf.set_thresholds(high).predict(X).nnz == 0
+    for k in (1, 2):
+        clf.set_thresholds(Thresholds(high, 2.0, "given", "macro", 0.0, least_labels=k))
+        best = clf.predict_proba(X, top_k=k)
+        assert np.array_equal(clf.predict(X).toarray(), (best.toarray() > 0).astype(int))
+        found = clf.predict_proba(X, threshold=high, least_labels=k)
+        assert np.array_equal(found.toarray(), best.toarray())
+        for again in (copy.deepcopy(clf), pickle.loads(pickle.dumps(clf))):
+            assert (again.predict(X) != clf.predict(X)).nnz == 0
+    first, before = clf.classes_.tolist()[0], clf.predict(X).nnz
+    assert clf.rename_labels({first: "renamed"}).predict(X).nnz == before
+    middle = float(np.median(clf.predict_proba(X, threshold=0.0).data))
+    found = clf.predict_proba(X, threshold=middle, least_labels=1).toarray()
+    plain, best = clf.predict_proba(X, threshold=middle), clf.predict_proba(X, top_k=1)
+    assert np.array_equal(found, np.maximum(plain.toarray(), best.toarray()))
+    allowed = clf.classes_.tolist()[:1]
+    only = clf.predict_proba(X, threshold=2.0, least_labels=1, labels=allowed)
+    assert set(only.indices.tolist()) <= {0}
+    clf.tune_thresholds(X, Y, least_labels=1)
+    assert (np.diff(csr_array(clf.predict(X)).indptr) > 0).all()
+    with pytest.raises(ParameterError, match="least_labels requires threshold"):
+        clf.predict_proba(X, least_labels=1)
+    with pytest.raises(ParameterError, match="least_labels=-1: expected an integer"):
+        clf.predict_proba(X, threshold=0.5, least_labels=-1)
+
+
+@needs("sets")
 def check_what_does_not_fit_is_refused(make: Make) -> None:
     with pytest.raises(NotLearnedError):
         make().set_thresholds([0.5])

@@ -95,6 +95,21 @@ def test_thresholds_of_the_labels(model: OnlinePLTClassifier) -> None:
         assert one.fallen_out is None or one.fallen_out.needed == pytest.approx(needed)
 
 
+def test_the_best_labels_count_as_predicted_if_asked(model: OnlinePLTClassifier) -> None:
+    X = HASHED.transform(["subject3 and the others"])
+    found, _ = model.predict_topk(X, 2)
+    for threshold in (1.0, np.full(model.n_classes_, 1.0)):
+        explained = model.explain(X, threshold=threshold, least_labels=2)
+        assert [one.label for one in explained.labels] == found[0].tolist()
+        assert [(one.rank, one.predicted) for one in explained.labels] == [(1, True), (2, True)]
+        assert model.explain(X, threshold=threshold).labels == ()
+    least = model.explain(X, threshold=0.0, least_labels=2).labels
+    assert [one.label for one in least] == [
+        one.label for one in model.explain(X, threshold=0.0).labels
+    ]
+    assert [one.rank for one in least] == list(range(1, len(least) + 1))
+
+
 def test_the_rank_is_the_place_in_the_full_ranking(model: OnlinePLTClassifier) -> None:
     X = HASHED.transform(["others"])
     ranking = model.predict_topk(X, len(model.classes_))[0][0].tolist()

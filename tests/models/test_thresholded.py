@@ -28,7 +28,7 @@ from contract.kit import run_check_of_scikit_learn
 from labelgrove import DataError, OnlinePLTClassifier, ParameterError, ThresholdedClassifier
 from labelgrove.metrics import f_measure
 from labelgrove.models.thresholds import _estimates, _tuner
-from labelgrove.tuning import tune_fta, tune_ofo, tune_sto
+from labelgrove.tuning import tune_auto, tune_fta, tune_ofo, tune_sto
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(160, 6))
@@ -73,6 +73,23 @@ def test_it_is_tuning_on_what_was_held_out(name: str, method: str) -> None:
         assert predicted.indices.dtype == predicted.indptr.dtype == np.int32
     found = f_measure(csr_array(Y), csr_array(reached.astype(np.int8)))
     assert clf.score(X, Y) == pytest.approx(found)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_every_row_gets_its_best_labels_if_asked(name: str) -> None:
+    for k in (1, 2):
+        clf = ThresholdedClassifier(ESTIMATORS[name], validation=HELD_OUT, least_labels=k)
+        clf.fit(X[:100], Y[:100])
+        plain = clone(ESTIMATORS[name]).fit(X[:100], Y[:100])
+        expected = tune_auto(
+            Y[100:], probabilities(plain, X[100:]), frequencies=Y.sum(axis=0), least_labels=k
+        )
+        assert clf.thresholds_ == pytest.approx(expected.values, abs=1e-12)
+        scores = probabilities(plain, X)
+        predicted = clf.predict(X).toarray()
+        assert np.array_equal(predicted, expected.apply(scores).toarray())
+        assert (predicted.sum(axis=1) >= np.minimum((scores > 0).sum(axis=1), k)).all()
+        assert clf.tuned_.least_labels == k
 
 
 @pytest.mark.parametrize("validation", [0.3, "cv", 3])
@@ -240,7 +257,9 @@ def test_it_is_an_estimator_among_others() -> None:
         ({"method": "ofo", "a": True}, "a=True: expected a number"),
         ({"method": "ofo", "a": 60.0}, "a and b: expected 0 <= a <= b"),
         ({"common": True}, "method='auto' chooses common or separate thresholds itself"),
-        ({"labels_per_row": 2, "method": "sto"}, "labels_per_row and least_recall require"),
+        ({"labels_per_row": 2, "method": "sto"}, "least_recall and least_labels require"),
+        ({"least_labels": 1, "method": "fta"}, "least_recall and least_labels require"),
+        ({"least_labels": 1.5}, "least_labels=1.5: expected an integer"),
         ({"c": 1.0}, "c=1.0: expected a number above 1, or None"),
         ({"upper": 0}, "upper=0: expected a positive number"),
         ({"upper": 0, "method": "sto"}, "upper=0: expected a positive number"),

@@ -22,6 +22,16 @@ def predict(scores: Matrix, taus: Sequence[float]) -> list[list[int]]:
     return [[int(s > 0 and s >= tau) for s, tau in zip(row, taus, strict=True)] for row in scores]
 
 
+def with_best(predicted: Truth, scores: Matrix, k: int) -> list[list[int]]:
+    """The best k labels of each row are predicted, too; of equal scores the first."""
+    found = []
+    for said, row in zip(predicted, scores, strict=True):
+        ranked = sorted(range(len(row)), key=lambda j, row=row: -row[j])
+        best = {j for j in ranked[:k] if row[j] > 0}
+        found.append([int(one or j in best) for j, one in enumerate(said)])
+    return found
+
+
 def averaged_f(Y: Truth, P: Truth, average: str, zero: float) -> float:
     if average == "macro":
         groups = list(zip(zip(*Y, strict=True), zip(*P, strict=True), strict=True))

@@ -138,15 +138,21 @@ def test_bands_span_a_factor_of_four_or_more_if_there_are_few_positives(
 
 
 @settings(max_examples=25)
-@given(problems(), st.sampled_from(["macro", "micro", "instance"]))
-def test_it_is_never_worse_than_the_best_single_threshold(problem: Problem, average: str) -> None:
+@given(problems(), st.sampled_from(["macro", "micro", "instance"]), st.integers(0, 2))
+def test_it_is_never_worse_than_the_best_single_threshold(
+    problem: Problem, average: str, least_labels: int
+) -> None:
     Y, scores, zero = problem.Y, problem.scores, problem.zero
-    tuned = tune_auto(Y, scores, average=average, lower=0.05, zero_division=zero)
+    options = {"average": average, "lower": 0.05, "zero_division": zero}
+    tuned = tune_auto(Y, scores, **options, least_labels=least_labels)
+    assert tuned.least_labels == least_labels
     assert tuned.single is not None
     assert tuned.single_figures is not None
     assert tuned.cross_fitted is not None
-    assert best_single(Y, scores, average, 0.05, None, zero)[1] == tuned.single_figures
-    single = (scores >= tuned.single).astype(int)
+    if not least_labels:
+        assert best_single(Y, scores, average, 0.05, None, zero)[1] == tuned.single_figures
+    reached = twins.predict(scores.tolist(), [tuned.single] * Y.shape[1])
+    single = np.array(twins.with_best(reached, scores.tolist(), least_labels))
     for name in ("macro", "micro"):
         reached = getattr(tuned.single_figures, name)
         expected = f_measure(csr_array(Y), csr_array(single), average=name, zero_division=zero)
@@ -177,6 +183,36 @@ def test_what_gains_one_f_and_loses_the_other_is_not_taken(average: str) -> None
     assert tuned.single_figures is not None
     assert tuned.cross_fitted.macro >= tuned.single_figures.macro
     assert tuned.cross_fitted.micro >= tuned.single_figures.micro
+
+
+@given(problems())
+def test_for_instance_f_each_row_gets_a_label_if_that_is_better(problem: Problem) -> None:
+    def tuned(**options: Any) -> Thresholds:
+        return tune_auto(problem.Y, problem.scores, zero_division=problem.zero, **options)
+
+    none, one = (tuned(average="instance", least_labels=k) for k in (0, 1))
+    chosen = tuned(average="instance")
+    assert chosen.least_labels == int(one.score > none.score)
+    assert chosen.values.tolist() == (one if chosen.least_labels else none).values.tolist()
+    for average in ("macro", "micro"):
+        assert tuned(average=average).least_labels == 0
+
+
+def test_the_best_labels_count_in_every_figure() -> None:
+    """As though each row's best label had the score 1."""
+    rng = np.random.default_rng(1)
+    scores = rng.random((300, 6)) ** 3 / 2
+    Y = (rng.random(scores.shape) < scores).astype(int)
+    Y[np.arange(300), scores.argmax(axis=1)] = 1
+    raised = scores.copy()
+    raised[np.arange(300), scores.argmax(axis=1)] = 1.0
+    for average in ("macro", "micro", "instance"):
+        found = tune_auto(Y, scores, average=average, least_labels=1)
+        expected = tune_auto(Y, raised, average=average, least_labels=0)
+        assert found.values.tolist() == expected.values.tolist()
+        assert found.cross_fitted == expected.cross_fitted
+        assert found.single_figures == expected.single_figures
+        assert np.array_equal(found.apply(scores).toarray(), expected.apply(raised).toarray())
 
 
 def test_a_gain_of_rare_labels_is_not_paid_for_in_micro_f() -> None:
@@ -406,6 +442,8 @@ def test_nothing_to_tune_on(shape: tuple[int, int]) -> None:
         ({"average": "weighted"}, "average='weighted'"),
         ({"upper": 0}, "upper=0"),
         ({"lower": -1}, "lower=-1"),
+        ({"least_labels": -1}, "least_labels=-1: expected an integer"),
+        ({"least_labels": 0.5}, "least_labels=0.5: expected an integer"),
     ],
 )
 def test_parameters_outside_their_domain(arguments: dict[str, Any], message: str) -> None:

@@ -12,7 +12,8 @@ from scipy import sparse
 
 from labelgrove import DataError, ParameterError
 from labelgrove.tuning import Thresholds, label_priors, lower_bounds, tune_fta, tune_ofo
-from labelgrove.tuning._pairs import grouped, read_pairs
+from labelgrove.tuning._pairs import best_of_rows, grouped, read_pairs
+from naive import thresholds as twins
 from tuning.problems import Problem, problems
 
 
@@ -117,6 +118,25 @@ def test_bounds() -> None:
     assert tune_fta(np.zeros((2, 0)), np.zeros((2, 0)), average="micro").values.size == 0
 
 
+@given(problems(), st.integers(0, 3))
+def test_the_best_of_a_row_are_predicted_below_their_thresholds(problem: Problem, k: int) -> None:
+    rows, columns = np.nonzero(problem.scores)
+    mixed = np.random.default_rng(k).permutation(len(rows))
+    order = mixed[np.argsort(columns[mixed], kind="stable")]  # sorted by column alone
+    rows, columns = rows[order], columns[order]
+    found = np.zeros(problem.scores.shape, int)
+    found[rows, columns] = best_of_rows(rows, problem.scores[rows, columns], k)
+    nothing = np.zeros_like(found).tolist()
+    assert found.tolist() == twins.with_best(nothing, problem.scores.tolist(), k)
+    taus = [0.4] * problem.Y.shape[1]
+    thresholds = Thresholds(np.array(taus), 0.4, "sto", "macro", 0.0, least_labels=k)
+    expected = twins.with_best(
+        twins.predict(problem.scores.tolist(), taus), problem.scores.tolist(), k
+    )
+    for scores in (problem.scores, sparse.csr_array(problem.scores)):
+        assert thresholds.apply(scores).toarray().tolist() == expected
+
+
 def test_applying_thresholds() -> None:
     thresholds = Thresholds(np.array([0.5, 0.0]), 0.5, "sto", "macro", 0.0)
     scores = np.array([[0.5, 0.0], [0.49, 0.1]])
@@ -136,5 +156,7 @@ def test_applying_thresholds() -> None:
         Thresholds(np.array([0.5]), 0.5, "sto", "macro", "0.5")  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="thresholds: method=7: expected its name"):
         Thresholds(np.array([0.5]), 0.5, 7, "macro", 0.5)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="thresholds: least_labels=-1: expected an integer"):
+        Thresholds(np.array([0.5]), 0.5, "sto", "macro", 0.5, least_labels=-1)
     listed = Thresholds([0, 1], 0, "sto", "macro", 0.5)  # type: ignore[arg-type]
     assert listed.apply([[0.5, 0.9], [0.0, 1.0]]).toarray().tolist() == [[1, 0], [0, 1]]

@@ -12,18 +12,23 @@ import numpy.typing as npt
 
 from labelgrove._cuts import Cut, reaches
 from labelgrove._errors import ParameterError
-from labelgrove.cli._models import Model
+from labelgrove.cli._models import Model, estimator_of
 from labelgrove.cli.streams._console import say_warning
+from labelgrove.cli.streams._numbers import counted
 from labelgrove.data import read_filter_pairs
 from labelgrove.evaluation._observed import most_excluded
+from labelgrove.models.thresholds._tuner import about_thresholds
 
 _NAMES = ("least", "lower_quartile", "median", "upper_quartile", "greatest")
 
 
-def chosen_cut(model: Model, threshold: float | None, thresholds: bool) -> Cut | None:
-    """Return the threshold or thresholds that ``--threshold`` and ``--thresholds`` select."""
+def chosen_cut(model: Model, threshold: float | None, thresholds: bool) -> tuple[Cut | None, int]:
+    """Return the threshold or thresholds that ``--threshold`` and ``--thresholds`` select.
+
+    With them comes the number of labels that every example gets in any case.
+    """
     if not thresholds:
-        return threshold
+        return threshold, 0
     if threshold is not None:
         raise ParameterError("expected --threshold or --thresholds, not both")
     kept: npt.NDArray[np.float64] | None = getattr(model, "thresholds_", None)
@@ -32,7 +37,7 @@ def chosen_cut(model: Model, threshold: float | None, thresholds: bool) -> Cut |
             "--thresholds: this model has no thresholds; set them with `labelgrove tune`, or train "
             "with --set thresholds=ofo"
         )
-    return kept
+    return kept, about_thresholds(estimator_of(model))["least_labels"]
 
 
 def excluded_labels(model: Model, path: str | None) -> dict[int, set[Any]]:
@@ -67,6 +72,11 @@ def in_words(found: Mapping[str, float]) -> str:
     return f"{found['least']:.3g} to {found['greatest']:.3g}, median {found['median']:.3g}"
 
 
+def least_in_words(least_labels: int) -> str:
+    """Format the number of labels that every example gets for people, as an addition."""
+    return f"; at least {counted(least_labels, 'label')} per example" if least_labels else ""
+
+
 #: Default of ``-k``.
 DEFAULT_K = 5
 
@@ -76,13 +86,14 @@ class Search:
     """A query for labels.
 
     ``k`` is the most labels per row; None means ``DEFAULT_K`` without a threshold, else no limit.
-    The ``threshold`` is the same for all labels, or one per label. A ``beam`` of None searches
-    exactly. Labels are ``excluded`` by row.
+    The ``threshold`` is the same for all labels, or one per label; the best ``least`` need not
+    reach it. A ``beam`` of None searches exactly. Labels are ``excluded`` by row.
     """
 
     model: Model
     k: int | None = None
     threshold: Cut | None = None
+    least: int = 0
     beam: int | None = None
     allowed: list[Any] | None = None
     excluded: Mapping[int, Collection[Any]] = field(default_factory=dict)
@@ -121,7 +132,9 @@ class Search:
             yield names[:length], values[:length]
 
     def _above(self, X: Any) -> Iterator[tuple[list[Any], list[float]]]:
-        found = self.model.predict_proba(X, threshold=self.threshold, labels=self.allowed)
+        found = self.model.predict_proba(
+            X, threshold=self.threshold, least_labels=self.least, labels=self.allowed
+        )
         for row in range(found.shape[0]):
             part = slice(found.indptr[row], found.indptr[row + 1])
             columns, scores = found.indices[part], found.data[part]

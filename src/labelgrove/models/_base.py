@@ -182,6 +182,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         *,
         top_k: int | None = None,
         threshold: Any = None,
+        least_labels: int = 0,
         labels: Any = None,
         beam_width: int | None = None,
         return_stats: bool = False,
@@ -197,6 +198,9 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         threshold : float or array-like of shape (n_classes,), optional
             Return only probabilities of at least this value, and none of 0, whatever the value.
             An array has one value for each class, as for :meth:`set_thresholds`.
+        least_labels : int
+            With ``threshold``, also return the best probabilities of every row, this many, even if
+            they do not reach it.
         labels, beam_width
             As for :meth:`predict_topk`; ``beam_width`` requires ``top_k``.
         return_stats : bool
@@ -223,6 +227,8 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
             raise ParameterError("top_k and threshold exclude each other; expected one of them")
         if beam_width is not None and top_k is None:
             raise ParameterError("beam_width requires top_k")
+        if integer("least_labels", least_labels, 0) and threshold is None:
+            raise ParameterError("least_labels requires threshold")
         if top_k is not None:
             integer("top_k", top_k, 1)
         beam = self._checked_beam(beam_width)
@@ -235,7 +241,9 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
                     learned, rows, top_k, jobs, labels=labels, beam_width=beam
                 )
             elif threshold is not None:
-                found, costs = estimates(learned, rows, threshold, jobs, labels=labels)
+                found, costs = estimates(
+                    learned, rows, threshold, jobs, labels=labels, least_labels=least_labels
+                )
             else:
                 found, costs = all_estimates(learned, rows, jobs, labels=labels)
         return (found, SearchStats(*costs.T)) if return_stats else found
@@ -244,7 +252,8 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         """Predict the most probable class of every row, or all labels that reach their thresholds.
 
         The thresholds are ``thresholds_``, or ``threshold`` for all labels if there are none. A
-        probability of 0 reaches no threshold.
+        probability of 0 reaches no threshold. If the thresholds were tuned with ``least_labels``,
+        the best labels of a row, this many, are predicted in any case.
 
         Parameters
         ----------
@@ -335,13 +344,13 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         :meth:`set_thresholds`.
         """
         with self._reading("thresholds_") as learned:
-            values = tuned_by_class(learned)
-        if values is None:
+            tuned = tuned_by_class(learned)
+        if tuned is None:
             raise AttributeError(
                 "thresholds_ is available once thresholds have been tuned or set; until then "
                 "predict uses the parameter threshold"
             )
-        return values
+        return tuned.values
 
     def set_thresholds(self, thresholds: Thresholds | npt.ArrayLike | None) -> Self:
         """Set a threshold for each class.
@@ -390,8 +399,9 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         method : {"auto", "ofo", "fta", "sto"}
             As for `ThresholdedClassifier`.
         **options
-            ``average``, ``labels_per_row``, ``least_recall``, ``common``, ``candidates``, ``a``,
-            ``b``, ``c``, ``upper`` and ``zero_division``, as for `ThresholdedClassifier`.
+            ``average``, ``labels_per_row``, ``least_recall``, ``least_labels``, ``common``,
+            ``candidates``, ``a``, ``b``, ``c``, ``upper`` and ``zero_division``, as for
+            `ThresholdedClassifier`.
 
         Returns
         -------
@@ -464,6 +474,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         *,
         k: int = 5,
         threshold: Any = None,
+        least_labels: int = 0,
         top: int = 8,
         feature_names: FeatureNaming | None = None,
     ) -> Explanation:
@@ -497,6 +508,8 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         threshold : float or array-like of shape (n_classes,), optional
             Instead of the k best, all labels whose probability reaches this value (or, in an
             array, the value of their class) count as predicted.
+        least_labels : int
+            With ``threshold``, the best labels, this many, count as predicted in any case.
         top : int
             Number of features to list at every step; the others are summed.
         feature_names : mapping of int to str or list of str, or sequence of str, optional
@@ -534,6 +547,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
                 label,
                 k=k,
                 threshold=threshold,
+                least_labels=least_labels,
                 top=top,
                 feature_names=feature_names,
             )

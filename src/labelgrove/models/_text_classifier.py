@@ -289,6 +289,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         *,
         top_k: int | None = None,
         threshold: Any = None,
+        least_labels: int = 0,
         labels: Any = None,
         beam_width: int | None = None,
         return_stats: bool = False,
@@ -302,6 +303,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
                 self._rows(X),
                 top_k=top_k,
                 threshold=threshold,
+                least_labels=least_labels,
                 labels=labels,
                 beam_width=beam_width,
                 return_stats=return_stats,
@@ -330,6 +332,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
         *,
         k: int = 5,
         threshold: Any = None,
+        least_labels: int = 0,
         top: int = 8,
     ) -> Explanation:
         """Explain why labels are predicted for a text, or why a given label is not.
@@ -353,6 +356,7 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
                 label,
                 k=k,
                 threshold=threshold,
+                least_labels=least_labels,
                 top=top,
                 feature_names=self.text_.sources(texts[0]),
             )

@@ -76,6 +76,9 @@ class ThresholdedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     labels_per_row, least_recall : float, optional
         For "auto": the average number of labels to predict per row, or the share of true labels
         that must be found.
+    least_labels : int, optional
+        For "auto": how many of its best labels a row gets even if they miss their thresholds. None:
+        0, or with average="instance" 1 if that is better.
     random_state : int, RandomState or None
         Seed of the choice of held-out rows.
 
@@ -128,6 +131,7 @@ class ThresholdedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         zero_division: float = 0.0,
         labels_per_row: float | None = None,
         least_recall: float | None = None,
+        least_labels: int | None = None,
         random_state: Any = 0,
     ) -> None:
         self.estimator = estimator
@@ -144,6 +148,7 @@ class ThresholdedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.zero_division = zero_division
         self.labels_per_row = labels_per_row
         self.least_recall = least_recall
+        self.least_labels = least_labels
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -221,7 +226,7 @@ class ThresholdedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self._kind = examples.kind
 
     def predict(self, X: Any) -> csr_array:
-        """Predict all labels that reach their thresholds.
+        """Predict all labels that reach their thresholds, and the best ``tuned_.least_labels``.
 
         Of LabelGrove's own multi-class estimators, whose ``predict_proba`` scales rows to sum to
         1, the thresholds are for the unscaled ``predict_proba(X, threshold=0)``.
@@ -244,7 +249,8 @@ class ThresholdedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             If the estimator cannot use X.
         """
         self._require_fitted()
-        found, _ = Estimates(self.estimator_, len(self.classes_)).at_least(X, self.thresholds_)
+        estimates = Estimates(self.estimator_, len(self.classes_))
+        found, _ = estimates.at_least(X, self.thresholds_, self.tuned_.least_labels)
         found.data = np.ones(found.nnz, np.int8)
         return found
 

@@ -20,12 +20,12 @@ import numpy.typing as npt
 
 from labelgrove._elementary import exp, geometric, log
 from labelgrove._errors import DataError, ParameterError
-from labelgrove._parameters import real
+from labelgrove._parameters import integer, real
 from labelgrove.tuning._borrowing import INDEX, Bands, Counts, Curves, IndexArray, Setting
 from labelgrove.tuning._bounds import UPPER, check_upper
 from labelgrove.tuning._figures import SetFigures
 from labelgrove.tuning._measure import Average, check_average, check_zero_division, reaching
-from labelgrove.tuning._pairs import FloatArray, IntArray, grouped, read_pairs
+from labelgrove.tuning._pairs import FloatArray, IntArray, best_of_rows, grouped, read_pairs
 from labelgrove.tuning._thresholds import FOLDS, Thresholds, as_default
 
 LEAST = 0.01
@@ -55,6 +55,7 @@ def tune_auto(
     average: str = "macro",
     labels_per_row: float | None = None,
     least_recall: float | None = None,
+    least_labels: int | None = None,
     frequencies: npt.ArrayLike | None = None,
     lower: float = LEAST,
     upper: float | None = None,
@@ -70,7 +71,8 @@ def tune_auto(
     Y : sparse or dense 0/1 matrix, shape (n, m)
         True labels.
     scores : sparse or dense matrix of probabilities, shape (n, m)
-        Entries that are not stored are 0. Scores below `lower` have no effect.
+        Entries that are not stored are 0. Scores below `lower` have no effect, except those of the
+        best `least_labels` of a row.
     average : {"macro", "micro", "instance"}
         The F-measure to maximise. For "macro" it is the geometric mean of macro and micro F,
         because macro F alone ignores predictions of labels that are never true.
@@ -79,6 +81,9 @@ def tune_auto(
         best micro F are chosen.
     least_recall : float, optional
         Minimum recall. Among thresholds that reach it, the most precise are chosen.
+    least_labels : int, optional
+        How many of its best labels a row gets even if they miss their thresholds. None: 0, or 1 if
+        this raises the instance-averaged F-measure and that is to be maximised.
     frequencies : array-like of shape (m,), optional
         Frequency of each label in all known data, such as the rows that a model has learnt from.
         None: the frequencies in `Y`.
@@ -120,7 +125,17 @@ def tune_auto(
     candidates = _candidates(lower, upper)
     if goal.bound:
         candidates = np.union1d(candidates, _around(goal, Y, scores, candidates))
-    pairs = _Reached(Y, scores, candidates, check_zero_division(zero_division))
+    zero = check_zero_division(zero_division)
+    found = [
+        _tuned(goal, _Reached(Y, scores, candidates, zero, least), frequencies)
+        for least in goal.fewest(least_labels)
+    ]
+    return max(found, key=lambda tuned: tuned.score)
+
+
+def _tuned(goal: Goal, pairs: _Reached, frequencies: npt.ArrayLike | None) -> Thresholds:
+    """Tune thresholds for one number of labels that every row gets."""
+    candidates = pairs.candidates
     goal.require_reached(pairs.figures(0), candidates[0])
     single_at, single = pairs.best_single(goal)
     curves = pairs.curves(Bands.of(frequencies, pairs.positives))
@@ -129,21 +144,22 @@ def tune_auto(
         harmless = found.macro >= single.macro and found.micro >= single.micro
         if (goal.bound or harmless) and goal.value(found) > goal.value(figures):
             chosen, figures = setting, found
-    values, default = np.full(pairs.shape[1], pairs.candidates[single_at]), single_at
+    values, default = np.full(pairs.shape[1], candidates[single_at]), single_at
     if chosen is not None:
         (own,), (of_band,) = curves[0].thresholds([chosen])
         default = of_band[0]
-        values = pairs.candidates[of_band[curves[0].band]]
-        values[pairs.labels] = pairs.candidates[own]
+        values = candidates[of_band[curves[0].band]]
+        values[pairs.labels] = candidates[own]
     return Thresholds(
         values,
-        as_default(pairs.candidates[default]),
+        as_default(candidates[default]),
         "auto",
         goal.average,
         float(getattr(figures, goal.average)),
-        single=float(pairs.candidates[single_at]),
+        single=float(candidates[single_at]),
         single_figures=single,
         cross_fitted=figures,
+        least_labels=pairs.least_labels,
     )
 
 
@@ -183,6 +199,12 @@ class Goal:
         """Whether a constraint takes precedence over the F-measure."""
         return self.labels_per_row is not None or self.least_recall is not None
 
+    def fewest(self, least_labels: Any) -> tuple[int, ...]:
+        """Return the values of `least_labels` to try: the one given, if any."""
+        if least_labels is not None:
+            return (integer("least_labels", least_labels, 0),)
+        return (0, 1) if self.average == "instance" else (0,)
+
     def require_reached(self, found: SetFigures, threshold: float) -> None:
         """Refuse a constraint that even the smallest threshold, with these figures, misses."""
         even = f"even at the smallest threshold, {threshold:g}"
@@ -219,18 +241,22 @@ class Goal:
 class _Reached:
     """The relevant (row, label) pairs, each with the number of candidate thresholds it reaches.
 
-    They are sorted by label and stored in small integer types, since there may be many.
+    The best ``least_labels`` of a row reach all. Pairs are sorted by label and stored in small
+    integer types, since there may be many.
     """
 
-    def __init__(self, Y: Any, scores: Any, candidates: FloatArray, zero: float) -> None:
+    def __init__(
+        self, Y: Any, scores: Any, candidates: FloatArray, zero: float, least_labels: int = 0
+    ) -> None:
         runs, n_rows, n_labels = read_pairs(Y, scores)
         self.shape = n_rows, n_labels
-        self.candidates = candidates
+        self.candidates, self.least_labels = candidates, least_labels
         self._zero = zero
         dtypes = np.int32, np.int32, INDEX, np.bool_
         parts: list[tuple[npt.NDArray[Any], ...]] = [tuple(np.empty(0, t) for t in dtypes)]
         for pairs in runs:
             reached = np.searchsorted(candidates, pairs.score.astype(np.float64), "right")
+            reached[best_of_rows(pairs.row, pairs.score, least_labels)] = len(candidates)
             kept = pairs.truth | (reached > 0)
             columns = pairs.row, pairs.label, reached, pairs.truth
             parts.append(tuple(c[kept].astype(t) for c, t in zip(columns, dtypes, strict=True)))

@@ -88,6 +88,20 @@ def read_scores(scores: Any, shape: tuple[int, int]) -> tuple[IntArray, IntArray
     return ends, label, value
 
 
+def best_of_rows(row: IntArray, score: npt.NDArray[Any], k: int) -> BoolArray:
+    """Return which pairs have one of the k greatest scores of their row; none has a score of 0.
+
+    Of equal scores the first count.
+    """
+    best = np.zeros(len(row), np.bool_)
+    if k:
+        order = np.lexsort((-score.astype(np.float64), row))
+        rows = row[order]
+        best[order] = np.arange(len(rows)) - np.searchsorted(rows, rows) < k
+        best &= score > 0
+    return best
+
+
 def _as_matrix(values: Any, name: str) -> npt.NDArray[Any]:
     try:
         matrix = np.asarray(values)

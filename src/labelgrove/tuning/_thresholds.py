@@ -11,11 +11,11 @@ from scipy.sparse import csr_array, vstack
 
 from labelgrove._cuts import reaches
 from labelgrove._errors import DataError, ParameterError
-from labelgrove._parameters import finite, numbers
+from labelgrove._parameters import finite, integer, numbers
 from labelgrove._sparse import csr_of
 from labelgrove.tuning._figures import SetFigures
 from labelgrove.tuning._measure import Average, check_average
-from labelgrove.tuning._pairs import FloatArray, read_scores
+from labelgrove.tuning._pairs import FloatArray, best_of_rows, read_scores
 
 FOLDS = 5
 """Number of folds of a cross-fit; rows are held out in turns, so nothing is random."""
@@ -48,6 +48,8 @@ class Thresholds:
         For "auto": figures of the single threshold on the tuning data, and of the method when each
         fifth of the rows is predicted with thresholds tuned on the others; the same, if individual
         thresholds are no better.
+    least_labels : int
+        The best labels of a row, this many, are predicted even if they miss their thresholds.
 
     Raises
     ------
@@ -71,6 +73,7 @@ class Thresholds:
     single: float | None = None
     single_figures: SetFigures | None = None
     cross_fitted: SetFigures | None = None
+    least_labels: int = 0
 
     def __post_init__(self) -> None:
         values = numbers("thresholds", self.values)
@@ -84,9 +87,11 @@ class Thresholds:
         if not isinstance(self.method, str):
             raise ParameterError(f"thresholds: method={self.method!r}: expected its name")
         check_average(self.average)
+        least = integer("thresholds: least_labels", self.least_labels, 0)
+        object.__setattr__(self, "least_labels", least)
 
     def apply(self, scores: Any) -> csr_array:
-        """Return the labels that reach their thresholds.
+        """Return the labels that reach their thresholds, and the best ``least_labels`` of each row.
 
         Parameters
         ----------
@@ -108,7 +113,8 @@ class Thresholds:
                 f"scores has shape {shape}: expected {len(self.values)} columns, one per threshold"
             )
         ends, label, value = read_scores(scores, shape)
-        reached = reaches(value, self.values[label])
+        row = np.repeat(np.arange(shape[0]), np.diff(ends))
+        reached = reaches(value, self.values[label]) | best_of_rows(row, value, self.least_labels)
         before = np.concatenate(([0], np.cumsum(reached)))
         return csr_of(np.ones(before[-1], np.int8), label[reached], before[ends], shape)
 

@@ -99,7 +99,9 @@ def evaluate(
     places = _places(",".join(k or ["1,3,5"]))
     model = load_model(model_file, jobs=jobs, naming=naming)
     with labelled(model, data, reading, limit) as source:
-        cut = chosen_cut(model, threshold, thresholds)
+        cut, _ = chosen_cut(model, threshold, thresholds)
+        if thresholds:
+            cut = None  # the model predicts by these itself
         training = _training(model, propensity, inverse_propensities)
         excluded = excluded_labels(model, filter_pairs)
         observed, seconds = _observed(model, source, places[-1], beam, cut, excluded)

@@ -76,9 +76,11 @@ def explain(
         raise ModelStateError(
             f"{model_file}: {algorithm_of(model)} models cannot explain their predictions"
         )
-    cut = chosen_cut(model, threshold, thresholds)
+    cut, least = chosen_cut(model, threshold, thresholds)
     X = _example(model, data, text, row, reading)
-    explained = model.explain(X, _label(model, label), k=k, threshold=cut, top=top)
+    explained = model.explain(
+        X, _label(model, label), k=k, threshold=cut, least_labels=least, top=top
+    )
     if json:
         write_json(explained.to_dict())
     else:

@@ -15,7 +15,7 @@ from labelgrove._names import on_one_line
 from labelgrove._versions import versions
 from labelgrove.cli._models import Model, algorithm_of, estimator_of, load_model
 from labelgrove.cli._options import JsonOption, settable
-from labelgrove.cli._search import distribution, in_words
+from labelgrove.cli._search import distribution, in_words, least_in_words
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import show_result
 from labelgrove.data import Columns
@@ -197,7 +197,8 @@ def _tree(facts: Mapping[str, Any]) -> str:
 
 
 def _thresholds(found: Mapping[str, Any]) -> str:
-    return f"{in_words(found)}; by {found['method']}, for {found['average']} F1"
+    least = least_in_words(found["least_labels"])
+    return f"{in_words(found)}{least}; by {found['method']}, for {found['average']} F1"
 
 
 def _named(found: Mapping[str, Any]) -> str:

@@ -102,7 +102,8 @@ def predict(
     model = load_model(model_file, jobs=jobs, naming=naming)
     allowed = None if labels_file is None else read_allowed_labels(labels_file, model)
     excluded = excluded_labels(model, filter_pairs)
-    search = Search(model, k, chosen_cut(model, threshold, thresholds), beam, allowed, excluded)
+    cut, least = chosen_cut(model, threshold, thresholds)
+    search = Search(model, k, cut, least, beam, allowed, excluded)
     name = None if model.vocabulary_ is None else model.vocabulary_.name
 
     def lines(X: Any, first: int = 0) -> bytes:

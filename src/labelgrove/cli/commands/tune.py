@@ -21,7 +21,7 @@ from labelgrove.cli._models import (
     labelled,
     load_model,
 )
-from labelgrove.cli._search import distribution, excluded_labels, in_words
+from labelgrove.cli._search import distribution, excluded_labels, in_words, least_in_words
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import say_warning, show_result
 from labelgrove.cli.streams._progress import ProgressLine, shown
@@ -66,6 +66,16 @@ def tune(
             help="With auto: reach this recall with the highest possible precision.",
         ),
     ] = None,
+    least: Annotated[
+        int | None,
+        typer.Option(
+            "--least-labels",
+            metavar="N",
+            min=0,
+            help="With auto: predict the best N labels of every example even if they miss their "
+            "thresholds. Default: 0, or with --average instance 1 if that is better.",
+        ),
+    ] = None,
     filter_pairs: _options.FilterPairsOption = None,
     output: _options.NewModelOption = None,
     json: _options.JsonOption = False,
@@ -78,7 +88,7 @@ def tune(
     DATA must be held-out examples: on those that MODEL has learnt from, its probabilities are too
     optimistic. With --thresholds, `predict`, `eval` and `explain` use these thresholds.
     """
-    _check_goal(method, average, labels, recall)
+    _check_goal(method, average, labels, recall, least)
     average = "macro" if average is None else average
     target = model_file if output is None else output
     check_can_write(target)
@@ -86,7 +96,12 @@ def tune(
         model = load_model(model_file, jobs=jobs)
         with labelled(model, data, reading, limit) as source:
             excluded = excluded_labels(model, filter_pairs)
-            goal = {"average": average, "labels_per_row": labels, "least_recall": recall}
+            goal = {
+                "average": average,
+                "labels_per_row": labels,
+                "least_recall": recall,
+                "least_labels": least,
+            }
             result = {"model": target, **tune_on(model, source, method, excluded, **goal)}
         with shown(ProgressLine(f"writing {target}")):
             model.save(target)
@@ -105,12 +120,12 @@ def tune_on(
     """Tune a model's thresholds on held-out examples.
 
     Labels ``excluded``, by row, count neither as true nor as predicted; ``goal`` contains
-    ``average``, ``labels_per_row`` and ``least_recall``, as for `ThresholdedClassifier`.
+    ``average``, ``labels_per_row``, ``least_recall`` and ``least_labels``, as for
+    `ThresholdedClassifier`.
     """
     begin = perf_counter()
     estimator = estimator_of(model)
-    in_force = getattr(estimator, "thresholds_", estimator.threshold)
-    tuning = tuning_of(estimator, method, in_force=in_force, **goal)
+    tuning = tuning_of(estimator, method, compared=True, **goal)
     columns = {label: i for i, label in enumerate(model.classes_.tolist())}
     others: dict[Any, None] = {}
     line = source.progress("tuning")
@@ -144,6 +159,7 @@ def tune_on(
         "seconds": round(perf_counter() - begin, 3),
         "classifiers_per_example": tuning.inner_products / tuning.n_rows,
         "thresholds": distribution(found.values),
+        "least_labels": found.least_labels,
     }
 
 
@@ -179,15 +195,21 @@ def _warn(result: dict[str, Any]) -> None:
 
 
 def _check_goal(
-    method: str, average: str | None, labels: float | None, recall: float | None
+    method: str,
+    average: str | None,
+    labels: float | None,
+    recall: float | None,
+    least: int | None,
 ) -> None:
     """Refuse options that exclude each other, before any file is read."""
     goals = {"--average": average, "--labels": labels, "--recall": recall}
     given = [name for name, value in goals.items() if value is not None]
     if len(given) > 1:
         raise ParameterError(f"{given[0]} and {given[1]} exclude each other; expected one of them")
-    if given and average is None and method != "auto":
-        raise ParameterError(f"{given[0]}: expected --method auto; found --method {method}")
+    only_auto = [name for name in given if name != "--average"]
+    only_auto += ["--least-labels"] if least is not None else []
+    if only_auto and method != "auto":
+        raise ParameterError(f"{only_auto[0]}: expected --method auto; found --method {method}")
     if method == "ofo" and average not in (None, "macro"):
         raise ParameterError(
             f"--average {average}: --method ofo maximises macro F1; expected --method auto, fta "
@@ -213,7 +235,7 @@ def _for_people(result: dict[str, Any], goal: str) -> list[tuple[str, str]]:
         measured = "the best single: no others did better on rows not tuned on"
     return [
         ("examples", f"{examples}; {few}"),
-        ("thresholds", in_words(result["thresholds"])),
+        ("thresholds", in_words(result["thresholds"]) + least_in_words(result["least_labels"])),
         ("before", _figures(result["before"])),
         ("best single", f"{_figures(result['single'])} ({result['single_threshold']:.3g})"),
         ("after", f"{_figures(result['after'])} ({measured})"),

@@ -91,12 +91,25 @@ def best_classes(learned: AnyLearned, rows: Rows, n_jobs: int | None) -> npt.NDA
 
 
 def estimates(
-    learned: AnyLearned, rows: Rows, threshold: Any, n_jobs: int | None, *, labels: Any = None
+    learned: AnyLearned,
+    rows: Rows,
+    threshold: Any,
+    n_jobs: int | None,
+    *,
+    labels: Any = None,
+    least_labels: int = 0,
 ) -> tuple[sp.csr_array, Costs]:
-    """Return all probabilities that reach a threshold, one column per class, and costs."""
+    """Return all probabilities that reach a threshold, one column per class, and costs.
+
+    The ``least_labels`` greatest of every row are among them even if they do not.
+    """
     scope = learned.engine.scope(learned.thresholds(threshold), learned.allowed(labels))
     indptr, ids, scores, costs = _found_within(learned, rows, scope, n_jobs)
-    return _to_csr(learned, indptr, ids, scores), costs
+    found = _to_csr(learned, indptr, ids, scores)
+    if least_labels:
+        best, more = best_estimates(learned, rows, least_labels, n_jobs, labels=labels)
+        found, costs = sp.csr_array(found.maximum(best)), costs + more
+    return found, costs
 
 
 def indicator_of(
@@ -108,10 +121,14 @@ def indicator_of(
     """
     scope = scope_of_predict(learned, otherwise)
     indptr, ids, *_ = _found_within(learned, rows, scope, n_jobs)
-    ones = np.ones(len(ids), np.int8)
+    found = _matrix_of(learned, indptr, ids, np.ones(len(ids), np.int8))
+    if learned.tuned is not None and learned.tuned.least_labels:
+        best, _ = best_estimates(learned, rows, learned.tuned.least_labels, n_jobs)
+        found = sp.csr_array(found.maximum((best > 0).astype(np.int8)))
     if learned.dense:
-        return _matrix_of(learned, indptr, ids, ones).toarray().astype(np.int64)
-    return _to_csr(learned, indptr, ids, ones)
+        return found.toarray().astype(np.int64)
+    found.sort_indices()
+    return found
 
 
 def best_estimates(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ from labelgrove._parameters import numbers
 from labelgrove.models._plt_options import EngineOptions
 from labelgrove.models.engine._learned import AnyLearned, KeptScope
 from labelgrove.tuning import Thresholds
-from labelgrove.tuning._pairs import FloatArray
 
 _ARRAY = "threshold.value"
 
@@ -29,14 +29,14 @@ def scope_of_predict(learned: AnyLearned, otherwise: float) -> Any:
     state = (engine.examples_seen, len(labels), labels.n_active, otherwise)
     kept = learned.scope
     if kept is None or kept.tuned is not learned.tuned or kept.state != state:
-        values = tuned_by_class(learned)
-        scope = engine.scope(learned.thresholds(otherwise if values is None else values))
+        tuned = tuned_by_class(learned)
+        scope = engine.scope(learned.thresholds(otherwise if tuned is None else tuned.values))
         kept = learned.scope = KeptScope(scope, learned.tuned, state)
     return kept.scope
 
 
-def tuned_by_class(learned: AnyLearned) -> FloatArray | None:
-    """Return a threshold for every class, or None if there are no thresholds."""
+def tuned_by_class(learned: AnyLearned) -> Thresholds | None:
+    """Return the thresholds with a value for every class, or None if there are no thresholds."""
     tuned = thresholds_in_force(learned)
     if tuned is None:
         return None
@@ -44,7 +44,7 @@ def tuned_by_class(learned: AnyLearned) -> FloatArray | None:
     values = np.full(n_columns, tuned.default)
     active = np.flatnonzero(learned.labels.active[: len(tuned.values)])
     values[column_of[active]] = tuned.values[active]
-    return values
+    return replace(tuned, values=values)
 
 
 def keep_thresholds(
@@ -66,7 +66,12 @@ def keep_thresholds(
     values = np.full(len(active), thresholds.default)
     values[active] = thresholds.values[column_of[active]]
     learned.tuned = Thresholds(
-        values, thresholds.default, thresholds.method, thresholds.average, thresholds.score
+        values,
+        thresholds.default,
+        thresholds.method,
+        thresholds.average,
+        thresholds.score,
+        least_labels=thresholds.least_labels,
     )
 
 
@@ -86,6 +91,7 @@ def thresholds_state(
         "average": tuned.average,
         "score": tuned.score if math.isfinite(tuned.score) else None,
         "default": tuned.default,
+        "least_labels": tuned.least_labels,
     }
     return about, {_ARRAY: tuned.values}
 
@@ -112,4 +118,6 @@ def thresholds_from_state(
     if values.dtype != np.float64 or values.ndim != 1 or len(values) > n_labels:
         raise ModelFileError(f"array '{_ARRAY}' must have at most one number for every label")
     score = math.nan if about["score"] is None else about["score"]
-    return Thresholds(values, about["default"], about["method"], about["average"], score)
+    least = about.get("least_labels", 0)  # files of earlier versions have none
+    told = about["default"], about["method"], about["average"], score
+    return Thresholds(values, *told, least_labels=least)

@@ -44,6 +44,7 @@ def explain(
     *,
     k: int,
     threshold: Any,
+    least_labels: int,
     top: int,
     feature_names: FeatureNaming | None,
 ) -> Explanation:
@@ -52,6 +53,8 @@ def explain(
     rows = _one_row(learned, X)
     given = None if threshold is None else learned.thresholds(threshold)
     best = _best_labels(learned, rows, k, given)
+    if integer("least_labels", least_labels, 0) and given is not None:
+        best = _best_labels(learned, rows, least_labels) | best
     compared, first_best = best, dict[int, float]()
     tree = replace(learned, engine=first_stage(learned.engine))  # only this has paths
     staged = None

@@ -15,7 +15,7 @@ from labelgrove._errors import DataError
 from labelgrove._sparse import csr_of, require_inside, triples
 from labelgrove._validation import n_rows_of
 from labelgrove.models.engine._predicting import SearchStats
-from labelgrove.tuning._pairs import FloatArray
+from labelgrove.tuning._pairs import FloatArray, best_of_rows
 
 _DENSE_BYTES = 2**26
 """Largest size of the dense probabilities of a batch of rows."""
@@ -35,23 +35,27 @@ class Estimates:
         self._searches = "threshold" in accepted
         self._reports = self._searches and "return_stats" in accepted
 
-    def at_least(self, X: Any, bounds: FloatArray) -> tuple[csr_array, SearchStats | None]:
+    def at_least(
+        self, X: Any, bounds: FloatArray, least_labels: int = 0
+    ) -> tuple[csr_array, SearchStats | None]:
         """Return the probabilities that are above 0 and reach the bound of their class.
 
-        An estimator that accepts thresholds searches only for these. The result has a column for
-        each class. The cost of the search is None if the estimator does not report it.
+        Of every row the ``least_labels`` greatest are returned in any case. An estimator that
+        accepts thresholds searches only for these. The result has a column for each class. The cost
+        of the search is None if the estimator does not report it.
         """
         predict_proba = self._estimator.predict_proba
-        if self._reports:
-            found, stats = predict_proba(X, threshold=bounds, return_stats=True)
-            return self._cut(found, bounds), stats
         if self._searches:
-            return self._cut(predict_proba(X, threshold=bounds), bounds), None
+            asked = {"threshold": bounds} | ({"least_labels": least_labels} if least_labels else {})
+            if self._reports:
+                found, stats = predict_proba(X, **asked, return_stats=True)
+                return self._cut(found, bounds, least_labels), stats
+            return self._cut(predict_proba(X, **asked), bounds, least_labels), None
         step = max(_DENSE_BYTES // (8 * max(self._n_classes, 1)), 1)
-        parts = [self._cut(predict_proba(rows), bounds) for rows in batches(X, step)]
+        parts = [self._cut(predict_proba(rows), bounds, least_labels) for rows in batches(X, step)]
         return csr_array(vstack(parts)), None
 
-    def _cut(self, found: Any, bounds: FloatArray) -> csr_array:
+    def _cut(self, found: Any, bounds: FloatArray, least_labels: int) -> csr_array:
         if isinstance(found, list):
             found = _columns(found, self._estimator)
         if not issparse(found):
@@ -62,9 +66,10 @@ class Estimates:
                 f"expected one column for each of the {self._n_classes} classes"
             )
         if not issparse(found):
-            found = csr_array(np.where(reaches(found, bounds), found, 0))
+            found = csr_array(found if least_labels else np.where(reaches(found, bounds), found, 0))
         row, column, value = triples(found, "predict_proba")
         keep = reaches(value, bounds[column]) & (value > 0)
+        keep |= best_of_rows(row, value, least_labels)
         kept = csr_array((value[keep], (row[keep], column[keep])), shape=found.shape)
         return csr_of(kept.data, kept.indices, kept.indptr, kept.shape)
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from labelgrove._cuts import Cut
 from labelgrove._errors import DataError, ParameterError, brief
-from labelgrove._sparse import without
+from labelgrove._sparse import triples, without
 from labelgrove._targets import parse_targets
 from labelgrove._validation import n_rows_of
 from labelgrove.models.engine._learned import known
+from labelgrove.models.engine._tuned import tuned_by_class
 from labelgrove.models.thresholds._estimates import Estimates, batches
 from labelgrove.tuning import (
     FTA,
@@ -52,6 +52,7 @@ DEFAULTS: dict[str, Any] = {
     "zero_division": 0.0,
     "labels_per_row": None,
     "least_recall": None,
+    "least_labels": None,
 }
 """Options of tuning, described in ThresholdedClassifier."""
 
@@ -64,8 +65,9 @@ class HeldOutTuning:
     True labels and probabilities are collected until `finish`. Prior probabilities and rare labels
     follow from ``counts``, how many of ``n_examples`` examples have each of the m labels. The
     options are those of `DEFAULTS`; one that is unknown, outside its domain or excluded by another
-    raises a ParameterError. If the thresholds in force are given, probabilities that reach them or
-    1/c are kept too, so that `before` and `single` can measure thresholds that low.
+    raises a ParameterError. If the thresholds in force are given, with a value for each label,
+    probabilities that reach them or 1/c are kept too, so that `before` and `single` can measure
+    thresholds that low.
     """
 
     def __init__(
@@ -74,7 +76,7 @@ class HeldOutTuning:
         counts: IntArray,
         n_examples: int,
         *,
-        in_force: Cut | None = None,
+        in_force: Thresholds | None = None,
         **options: Any,
     ) -> None:
         for name in options:
@@ -90,10 +92,15 @@ class HeldOutTuning:
         else:
             lower = np.maximum(prior_lower(counts, n_examples, chosen["average"]), least)
         self._tune = _method(method, counts, np.broadcast_to(lower, counts.shape), chosen)
+        self._best = 0
+        if method == "auto":
+            goal = Goal.of(chosen["average"], chosen["labels_per_row"], chosen["least_recall"])
+            self._best = max(goal.fewest(chosen["least_labels"]))
         self._floor = clip(0.0, lower, UPPER if chosen["upper"] is None else chosen["upper"])
         self._in_force = in_force
         if in_force is not None:
-            self._floor = np.minimum(np.minimum(self._floor, in_force), self._least)
+            self._floor = np.minimum(np.minimum(self._floor, in_force.values), self._least)
+            self._best = max(self._best, in_force.least_labels)
         self._floor = np.broadcast_to(self._floor, counts.shape)
         self._upper, self._zero = chosen["upper"], chosen["zero_division"]
         self._truth: list[csr_array] = [csr_array((0, len(counts)), dtype=np.int8)]
@@ -111,8 +118,10 @@ class HeldOutTuning:
         bounds = np.full(len(columns), np.inf)
         bounds[known] = self._floor[columns[known]]
         for rows in batches(X, _BATCH):
-            found, stats = estimates.at_least(rows, bounds)
-            scores = (found.data, columns[found.indices], found.indptr)
+            found, stats = estimates.at_least(rows, bounds, self._best)
+            row, column, value = triples(found, "predict_proba")
+            kept = known[column]
+            scores = value[kept], (row[kept], columns[column[kept]])
             self._scores.append(csr_array(scores, shape=(n_rows_of(rows), len(self._floor))))
             self.inner_products += np.nan if stats is None else float(stats.classifiers.sum())
         self._truth.append(truth)
@@ -129,10 +138,9 @@ class HeldOutTuning:
 
     def before(self) -> SetFigures:
         """Return the figures of the current thresholds on the examples shown."""
+        assert self._in_force is not None
         truth, scores = self._shown()
-        values = np.broadcast_to(np.asarray(self._in_force, np.float64), self._floor.shape)
-        in_force = Thresholds(values, 0.0, "given", "macro", 0.0)
-        return set_figures(truth, in_force.apply(scores), self._zero)
+        return set_figures(truth, self._in_force.apply(scores), self._zero)
 
     def after(self, found: Thresholds) -> SetFigures:
         """Return the figures of the method on rows that it was not tuned on."""
@@ -160,8 +168,13 @@ class HeldOutTuning:
         return self._truth[0], self._scores[0]
 
 
-def tuning_of(model: LabelClassifier, method: str, **options: Any) -> HeldOutTuning:
-    """Start to tune a model's thresholds on held-out examples, with options of `HeldOutTuning`."""
+def tuning_of(
+    model: LabelClassifier, method: str, *, compared: bool = False, **options: Any
+) -> HeldOutTuning:
+    """Start to tune a model's thresholds on held-out examples, with options of `DEFAULTS`.
+
+    If they are to be ``compared``, the tuning can also measure the model's current thresholds.
+    """
     with model._guard.reading():
         learned = known(model._learned)
         if learned.kind == "multiclass":
@@ -170,7 +183,11 @@ def tuning_of(model: LabelClassifier, method: str, **options: Any) -> HeldOutTun
                 "class; thresholds are for multi-label targets"
             )
         counts, n_examples = learned.label_counts(), learned.n_counted
-    return HeldOutTuning(method, counts, n_examples, **options)
+        in_force = tuned_by_class(learned) if compared else None
+    if compared and in_force is None:
+        same = np.full(len(counts), model._checked_threshold())
+        in_force = Thresholds(same, 0.0, "given", "macro", 0.0)
+    return HeldOutTuning(method, counts, n_examples, in_force=in_force, **options)
 
 
 def show_examples(tuning: HeldOutTuning, model: LabelClassifier, X: Any, y: Any) -> None:
@@ -194,12 +211,12 @@ def show_examples(tuning: HeldOutTuning, model: LabelClassifier, X: Any, y: Any)
         tuning.show(model, np.arange(n_columns), X, truth)
 
 
-def about_thresholds(model: LabelClassifier) -> dict[str, str]:
-    """Return the method and the F-measure by which a model's thresholds were tuned."""
+def about_thresholds(model: LabelClassifier) -> dict[str, Any]:
+    """Return how a model's thresholds were tuned, and how many labels each row gets at least."""
     tuned = known(model._learned).tuned
     if tuned is None:
-        return {"method": "ofo while learning", "average": "macro"}
-    return {"method": tuned.method, "average": tuned.average}
+        return {"method": "ofo while learning", "average": "macro", "least_labels": 0}
+    return {name: getattr(tuned, name) for name in ("method", "average", "least_labels")}
 
 
 def _method(
@@ -210,20 +227,20 @@ def _method(
     upper = UPPER if chosen["upper"] is None else chosen["upper"]
     within = {"lower": lower, "upper": upper, "zero_division": chosen["zero_division"]}
     choice = {"average": chosen["average"], "common": chosen["common"]}
-    goal = {name: chosen[name] for name in ("labels_per_row", "least_recall")}
+    goal = {name: chosen[name] for name in ("labels_per_row", "least_recall", "least_labels")}
     if method == "auto":
         if chosen["common"] is not None:
             raise ParameterError(
                 "method='auto' chooses common or separate thresholds itself; found "
                 f"common={chosen['common']!r}; expected None, or method='fta' or 'sto'"
             )
-        Goal.of(chosen["average"], **goal)
         within |= {"lower": float(lower.min(initial=1.0)), "upper": chosen["upper"]}
         tune_auto(np.empty((0, 0)), np.empty((0, 0)), **within)
         return partial(tune_auto, average=chosen["average"], frequencies=counts, **goal, **within)
     if any(value is not None for value in goal.values()):
         raise ParameterError(
-            f"labels_per_row and least_recall require method='auto'; found method={brief(method)}"
+            "labels_per_row, least_recall and least_labels require method='auto'; found "
+            f"method={brief(method)}"
         )
     if method == "sto":
         STO(n_labels, **choice, **within)
