@@ -44,7 +44,15 @@ MODELS: dict[str, Callable[[], Any]] = {
     "one-vs-rest LR": lambda: PLTClassifier(tree="flat", loss="log", C=1.0, normalize=False),
 }
 
-METHODS = ("auto", "fta", "sto", "ofo")
+WAYS: dict[str, tuple[str, str]] = {
+    "auto": ("auto", "macro"),
+    "auto, instance": ("auto", "instance"),
+    "fta": ("fta", "macro"),
+    "sto": ("sto", "macro"),
+    "ofo": ("ofo", "macro"),
+}
+"""Methods of tuning, each with the F-measure that it maximises."""
+
 PLACES = (1, 2, 3, 4, 5, 7, 10, 15, 20)
 CHECKPOINTS = 5
 EVERY = (0, 1, 4)
@@ -82,14 +90,15 @@ def measure(dataset: str, model: str) -> list[dict[str, Any]]:
     rows = [row(f"best {k}", held_out, test, partial(best, fitted, k=k))]
     rows.append(row("0.5", held_out, test, partial(reached, fitted, taus=np.full(m, 0.5))))
     counts = np.asarray(Y.sum(axis=0), np.int64)
-    for method in METHODS:
-        tuning = HeldOutTuning(method, counts, Y.shape[0])
+    for way, (method, average) in WAYS.items():
+        tuning = HeldOutTuning(method, counts, Y.shape[0], average=average)
         with Clock() as clock:
             tuning.show(fitted, np.arange(m), *held_out)
-            taus = tuning.finish().values
-        found = row(method, held_out, test, partial(reached, fitted, taus=taus))
+            tuned = tuning.finish()
+        predict = partial(reached, fitted, taus=tuned.values, least_labels=tuned.least_labels)
+        found = row(way, held_out, test, predict)
         found |= {"tuning": clock.to_dict(), "tuned_over": held_out[1].shape[0]}
-        found["median"] = float(np.median(taus))
+        found |= {"median": float(np.median(tuned.values)), "least_labels": tuned.least_labels}
         rows.append(found)
     return [{"model": model, **found} for found in rows]
 
@@ -123,9 +132,11 @@ def macro(Y: sp.csr_array, predicted: Any, zero_division: float = 0.0) -> float:
     return 100 * float(f_measure(Y, predicted, zero_division=zero_division))
 
 
-def reached(fitted: Any, X: sp.csr_array, taus: Any) -> tuple[sp.csr_array, float]:
+def reached(
+    fitted: Any, X: sp.csr_array, taus: Any, least_labels: int = 0
+) -> tuple[sp.csr_array, float]:
     """The labels that reach their thresholds, and the total number of inner products."""
-    found, stats = Estimates(fitted, len(taus)).at_least(X, taus)
+    found, stats = Estimates(fitted, len(taus)).at_least(X, taus, least_labels)
     assert stats is not None
     found.data = np.ones(found.nnz, np.int8)
     return found, float(stats.classifiers.sum())
