@@ -38,6 +38,7 @@ from labelgrove.data import Columns
 from labelgrove.data._mapped import open_arrays, open_dataset
 from labelgrove.distributed import _fit, _plan, _tasks
 from labelgrove.models import _plt_options
+from labelgrove.models.engine import _trees
 from labelgrove.text import HashedText, TextFeatures, _embeddings, _settings
 from labelgrove.vocabulary import Vocabulary
 
@@ -75,6 +76,18 @@ def test_the_bytes_are_those_of_memory(
     assert shares == sorted(shares) and shares[-1] == 1.0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["memory.lg", "pieces.lg", "rows"]
     assert not hasattr(model, "classes_") and found.classes_.size > 0
+
+
+@pytest.mark.parametrize("tree", ["kmeans", "random"])
+@pytest.mark.parametrize(("few", "is_flat"), [(300, True), (299, False)])
+def test_few_examples_are_few_in_pieces_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tree: str, few: int, is_flat: bool
+) -> None:
+    for name, number in {"_LEAF_SIZE": 4, "_LEAF_SIZE_OF_FEW": 70, "_FEW_EXAMPLES": few}.items():
+        monkeypatch.setattr(_trees, name, number)
+    dataset = written(tmp_path / "rows", some_rows(300))
+    found = fit_like_memory(PLTClassifier(tree=tree), dataset, memory=1 << 30)
+    assert (found.tree_.depth == 1) == is_flat
 
 
 TEXTS: list[TextFeatures] = [

@@ -235,7 +235,7 @@ KINDS: dict[str, Kind] = {
         bad={
             "tree": ["oak", 3, None, [0, 1]],
             "arity": [1, 0, 2.0, "2", True, 2**40],
-            "max_leaf_size": [0, -2, 100.0, "100", None, True],
+            "max_leaf_size": [0, -2, 100.0, "100", True],
             "loss": ["hinge", 1],
             "link": ["logistic", 1],
             "solver": ["primal", None, 1],

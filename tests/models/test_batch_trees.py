@@ -66,15 +66,40 @@ def test_by_default_a_child_stands_for_128_labels_or_a_leaf_size(
 ) -> None:
     plan = TreePlan(PLTClassifier(max_leaf_size=leaf_size).get_params(), 0)
     looks = np.random.default_rng(0).random((labels, 2))
-    tree = plan.one(np.ones(labels, np.int64), looks, None, 0)
+    tree = plan.one(np.ones(labels, np.int64), 1, looks, None, 0)
     assert len(tree.children(0)) == children
+
+
+@pytest.mark.parametrize(
+    ("examples", "labels", "trees", "children"),
+    [
+        (1000, 1000, 1, 1000),  # one node for all
+        (1000, 1001, 1, 8),
+        (1001, 200, 1, 200),
+        (1001, 201, 1, 2),
+        (1000, 201, 3, 2),  # three trees of one node would be alike
+    ],
+)
+def test_by_default_a_leaf_of_few_examples_is_larger(
+    examples: int, labels: int, trees: int, children: int
+) -> None:
+    plan = TreePlan(PLTClassifier(n_trees=trees).get_params(), 0)
+    looks = np.random.default_rng(0).random((labels, 2))
+    tree = plan.one(np.ones(labels, np.int64), examples, looks, None, 0)
+    assert len(tree.children(0)) == children
+
+
+@pytest.mark.parametrize(("examples", "depth"), [(1000, 1), (1001, 2)])
+def test_the_examples_of_a_fit_decide(examples: int, depth: int) -> None:
+    y = np.arange(examples) % 250
+    assert PLTClassifier(max_iter=1).fit(np.eye(250)[y], y).tree_.depth == depth
 
 
 def test_by_default_a_huffman_tree_has_32_children_a_node() -> None:
     counts = np.arange(1, 100)
     for arity, children in ((None, 32), (3, 3)):
         plan = TreePlan(PLTClassifier(tree="huffman", arity=arity).get_params(), 0)
-        assert plan.one(counts, None, None, 0) == huffman_tree(counts, arity=children)
+        assert plan.one(counts, 1, None, None, 0) == huffman_tree(counts, arity=children)
 
 
 @pytest.mark.parametrize("estimator", [PLTClassifier, EmbeddingClassifier, OnlinePLTClassifier])

@@ -321,7 +321,7 @@ class _Run:
         if not plan.embedded or not self._counts.any():
             for number in range(plan.n_trees):
                 if plan.given is None:
-                    tree = plan.one(self._counts, None, None, number)
+                    tree = plan.one(self._counts, self._dataset.n_rows, None, None, number)
                 else:
                     tree = over_ids(plan.given, self._labels, self._counts)
                 store_tree(job, number, tree)

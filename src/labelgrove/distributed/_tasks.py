@@ -271,7 +271,7 @@ def build_tree(job: Job, plan: TreePlan, number: int) -> None:
     if plan.needs_indicator:
         source = Source(job)
         indicator = label_matrix(source.label_ends, source.labels, np.flatnonzero(counts))
-    store_tree(job, number, plan.one(counts, vectors, indicator, number))
+    store_tree(job, number, plan.one(counts, job.header.rows, vectors, indicator, number))
 
 
 def store_tree(job: Job, number: int, tree: LabelTree) -> None:

@@ -53,9 +53,10 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         Number of children of an inner node. By default one for every 128 labels of the data, or
         for every ``max_leaf_size`` labels if that is less, but at least 2 and at most 32. Huffman
         trees have 32 by default.
-    max_leaf_size : int
+    max_leaf_size : int, optional
         Largest number of labels under a node whose children are all leaves, unless ``arity`` is
-        larger. Ignored by ``"huffman"``, ``"cost"`` and ``"flat"``.
+        larger. The default is 200, and 1,000 for a single tree over up to 1,000 examples. Ignored
+        by ``"huffman"``, ``"cost"`` and ``"flat"``.
     interpolation : float in [0, 2]
         λ of ``tree="interpolated"``: 0 is k-means, 1 weighted k-means, 2 Fano's tree.
     n_trees : int
@@ -137,7 +138,7 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         *,
         tree: str | LabelTree = "kmeans",
         arity: int | None = None,
-        max_leaf_size: int = 200,
+        max_leaf_size: int | None = None,
         interpolation: float = 1.0,
         n_trees: int = 1,
         loss: str | None = None,

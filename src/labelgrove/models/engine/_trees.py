@@ -31,8 +31,9 @@ _EMBEDDED = ("kmeans", "interpolated", "cost")
 _SEEDED = (*_EMBEDDED, "random")
 _TREE_STREAM = 8  # of the core's random choices: see its hash.hpp
 
-# For arity=None: docs/decisions/tree-shape.md.
+# For arity=None and max_leaf_size=None: docs/decisions/tree-shape.md.
 _LABELS_A_CHILD, _MOST_CHILDREN = 128, 32
+_LEAF_SIZE, _LEAF_SIZE_OF_FEW, _FEW_EXAMPLES = 200, 1000, 1000
 
 
 def engine_tree(
@@ -87,7 +88,8 @@ class TreePlan:
         self.n_trees = integer("n_trees", parameters["n_trees"], 1, 1000)
         arity = parameters["arity"]
         self._arity = None if arity is None else integer("arity", arity, 2)
-        self._leaf_size = integer("max_leaf_size", parameters["max_leaf_size"], 1)
+        size = parameters["max_leaf_size"]
+        self._leaf_size = None if size is None else integer("max_leaf_size", size, 1)
         self._interpolation = real("interpolation", parameters["interpolation"], 0.0, 2.0)
         self._n_jobs = parameters["n_jobs"]
         self._seed = seed
@@ -113,7 +115,9 @@ class TreePlan:
         embeddings = None
         if self.embedded and present.size:
             embeddings = embed_labels(rows, indicator, self._n_jobs)
-        return [self.one(counts, embeddings, indicator, t) for t in range(self.n_trees)]
+        return [
+            self.one(counts, rows.n_rows, embeddings, indicator, t) for t in range(self.n_trees)
+        ]
 
     @property
     def embedded(self) -> bool:
@@ -126,7 +130,12 @@ class TreePlan:
         return self._kind == "cost"
 
     def one(
-        self, counts: npt.NDArray[np.int64], embeddings: Any, indicator: Any, number: int
+        self,
+        counts: npt.NDArray[np.int64],
+        n_examples: int,
+        embeddings: Any,
+        indicator: Any,
+        number: int,
     ) -> LabelTree:
         """Build the tree of this number in the ensemble, over the ids of all labels that occur.
 
@@ -140,8 +149,10 @@ class TreePlan:
         if number > 0:
             seed = _core.draw(seed, _TREE_STREAM, number)
         common = {"labels": labels, "random_state": seed, "n_jobs": self._n_jobs}
-        arity = self._arity or usual_arity(len(labels), self._leaf_size)
-        clustering = {**common, "arity": arity, "max_leaf_size": self._leaf_size}
+        few = n_examples <= _FEW_EXAMPLES and self.n_trees == 1
+        leaf_size = self._leaf_size or (_LEAF_SIZE_OF_FEW if few else _LEAF_SIZE)
+        arity = self._arity or usual_arity(len(labels), leaf_size)
+        clustering = {**common, "arity": arity, "max_leaf_size": leaf_size}
         match self._kind:
             case "kmeans":
                 return kmeans_tree(embeddings, **clustering)
@@ -153,14 +164,14 @@ class TreePlan:
             case "huffman":
                 return huffman_tree(counts, labels, arity=self._arity or _MOST_CHILDREN)
             case "fano":
-                return fano_tree(counts, labels, arity=arity, max_leaves=self._leaf_size)
+                return fano_tree(counts, labels, arity=arity, max_leaves=leaf_size)
             case "flat":
                 return complete_tree(labels, arity=max(2, len(labels)))
             case _:
                 return complete_tree(
                     labels,
                     arity=arity,
-                    max_leaves=self._leaf_size,
+                    max_leaves=leaf_size,
                     shuffle=self._kind == "random",
                     random_state=seed,
                 )
