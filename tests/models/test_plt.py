@@ -189,6 +189,22 @@ def test_what_is_learnt_online_cannot_weigh_more_than_a_million(options: dict[st
         PLTClassifier(**options).fit(X, y, sample_weight=weight)
 
 
+@pytest.mark.parametrize(
+    ("weighted", "plain"),
+    [
+        (PLTClassifier(C=1.0), PLTClassifier(C=4.0)),
+        (OnlinePLTClassifier(r=1.0), OnlinePLTClassifier(r=0.25)),
+    ],
+    ids=["batch", "online"],
+)
+def test_a_factor_of_all_weights_is_one_of_c_or_of_its_inverse_r(weighted: Any, plain: Any) -> None:
+    X, Y = noise(n=300)
+    scores = plain.fit(X, Y).predict_topk(X, k=3)[1]
+    same = weighted.fit(X, Y, np.full(300, 4.0)).predict_topk(X, k=3)[1]
+    assert np.array_equal(same, scores)
+    assert not np.array_equal(weighted.fit(X, Y).predict_topk(X, k=3)[1], scores)
+
+
 def test_what_is_prepared_has_been_learnt_with_its_weights() -> None:
     X, y = checkerboard(3)
     weight = np.where(np.arange(len(y)) % 2, 1.0, 0.0)

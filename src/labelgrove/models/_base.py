@@ -91,6 +91,8 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         sample_weight : array-like of shape (n,), optional
             Weight of each example; 1 by default, and 0 to ignore it. Online estimators accept at
             most a million; there a weight lengthens the step, which differs from repeating it.
+            Keep the mean near 1: in label trees, a factor common to all weights acts like the same
+            factor of ``C``, or of ``1 / r`` with AROW.
 
         Returns
         -------
