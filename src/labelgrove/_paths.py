@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -18,6 +19,17 @@ def followed(path: str | os.PathLike[str]) -> Path:
     if target.is_symlink():
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.fspath(path))
     return target
+
+
+@contextmanager
+def named(file: str | os.PathLike[str]) -> Iterator[None]:
+    """Name the file in the error of a failed read or write, as the system does not."""
+    try:
+        yield
+    except OSError as failure:
+        if failure.errno is not None and failure.filename is None:
+            failure.filename = os.fspath(file)
+        raise
 
 
 def is_there(path: str) -> bool:

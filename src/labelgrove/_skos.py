@@ -13,6 +13,7 @@ from typing import Any
 
 from labelgrove._errors import FileFormatError, ParameterError
 from labelgrove._optional import optional
+from labelgrove._paths import named
 
 _FORMATS = {".nt": "nt", ".ttl": "turtle", ".rdf": "xml"}
 
@@ -76,7 +77,8 @@ def read_graph(path: str | PathLike[str], purpose: str) -> tuple[Statements, Any
         raise ParameterError(
             f"path={fspath(path)!r}: expected a name that ends in one of {endings}"
         )
-    content = Path(path).read_bytes().removeprefix(codecs.BOM_UTF8)
+    with named(path):
+        content = Path(path).read_bytes().removeprefix(codecs.BOM_UTF8)
     if ending == ".rdf" and _NESTED_ENTITY.search(content.replace(b"\0", b"")):  # also in UTF-16
         raise FileFormatError(  # a kilobyte of them may stand for a gigabyte
             path, None, "holds entities that refer to others; expected them to hold text alone"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import errno
 import gzip
 import io
 import lzma
@@ -11,13 +12,16 @@ import sys
 import threading
 import zlib
 from pathlib import Path
+from typing import IO, Any
 
 import pytest
 
-from labelgrove import DataError, FileFormatError, OnlinePLTClassifier, ParameterError
-from labelgrove.data import _open, open_examples, read_examples
+from labelgrove import DataError, FileFormatError, OnlinePLTClassifier, ParameterError, load
+from labelgrove._paths import named
+from labelgrove.data import _open, open_dataset, open_examples, read_examples
 from labelgrove.data._lines import LineSource
 from labelgrove.data._zstd import zstd
+from labelgrove.vocabulary import read_vocabulary
 
 
 def zst_compress(content: bytes) -> bytes:
@@ -180,7 +184,7 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch, compress) -> None:
 def test_pipe_is_read_as_it_comes() -> None:
     read_end, write_end = os.pipe()
     with os.fdopen(read_end, "rb") as reader, os.fdopen(write_end, "wb", buffering=0) as writer:
-        pieces = _open._raw_pieces(reader)
+        pieces = _open._raw_pieces(reader, "a pipe")
         threading.Thread(target=writer.write, args=(b"1 2:3\n",)).start()
         assert next(pieces) == b"1 2:3\n"
 
@@ -215,6 +219,52 @@ def test_missing_file_is_the_systems_error(tmp_path: Path) -> None:
         read_examples(tmp_path / "absent.txt")
     with pytest.raises(OSError, match="directory|denied"):
         read_examples(tmp_path, "xmlc")
+
+
+class Unreadable(io.FileIO):
+    """A file on a disk that fails, or on a server that has lost it."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        raise OSError(errno.EIO, "Input/output error")
+
+    readall = readinto = read
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "read"),
+    [
+        ("rows.jsonl", '{"text": "a", "labels": []}', read_examples),
+        ("texts/a.key", "label", lambda path: read_examples(path.parent)),
+        ("mapped/dataset.json", "{}", lambda path: open_dataset(path.parent)),
+        ("vocabulary.tsv", "<http://a>\ta", read_vocabulary),
+        ("vocabulary.ttl", "", read_vocabulary),
+        ("model.lg", "a model of sorts", load),
+    ],
+)
+def test_a_read_that_fails_names_the_file_or_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: str, read
+) -> None:
+    if name.endswith(".ttl"):
+        pytest.importorskip("rdflib")
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(content)
+    path.with_suffix(".txt").touch()  # with the labels
+    opened = Path.open
+
+    def broken(path: Path, *words: object, **more: object) -> IO[Any]:
+        own = path.is_relative_to(tmp_path)  # packages are imported meanwhile
+        return Unreadable(path) if own else opened(path, *words, **more)
+
+    monkeypatch.setattr(Path, "open", broken)
+    with pytest.raises(OSError, match="Input/output error") as failed:
+        read(path)
+    assert failed.value.filename in {str(path), str(path.parent)}
+
+
+def test_an_error_that_is_not_the_systems_keeps_its_message() -> None:
+    with pytest.raises(OSError, match=r"^not readable$"), named("file"):
+        raise io.UnsupportedOperation("not readable")
 
 
 @pytest.mark.parametrize("kind", [None, "gz", "xz"])  # bzip2 reads far ahead, by whole blocks

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from labelgrove._errors import FileFormatError
+from labelgrove._paths import named
 from labelgrove.data._chunks import Contents, Piece
 from labelgrove.data._limits import MAX_LINE_BYTES
 from labelgrove.data._lines import LineSource
@@ -114,7 +115,7 @@ def _labels_beside(text: Path, required: bool) -> tuple[str, ...]:
 
 
 def _content(file: Path) -> str:
-    with file.open("rb") as stream:
+    with named(file), file.open("rb") as stream:
         content = stream.read(MAX_LINE_BYTES + 1)
     if len(content) > MAX_LINE_BYTES:
         raise FileFormatError(file, None, f"is longer than {MAX_LINE_BYTES} bytes; is it a text?")

@@ -26,6 +26,7 @@ from scipy.sparse import csr_array
 
 from labelgrove._errors import FileFormatError
 from labelgrove._names import object_array
+from labelgrove._paths import named
 from labelgrove._targets import LabelRows
 from labelgrove.data._chunks import Contents, Piece, SparseRows
 from labelgrove.data._limits import BLOCK_BYTES, MAX_ID
@@ -194,10 +195,11 @@ def as_dataset(dataset: str | os.PathLike[str]) -> Dataset:
 
 def open_arrays(folder: str, *, verify: bool = False) -> tuple[Header, dict[str, NDArray[Any]]]:
     """Map the arrays of a data set without checking their contents, unless `verify`."""
-    header = _read_header(folder)
-    return header, {
-        name: _mapped(folder, name, *entry, verify) for name, entry in header.arrays.items()
-    }
+    with named(folder):
+        header = _read_header(folder)
+        return header, {
+            name: _mapped(folder, name, *entry, verify) for name, entry in header.arrays.items()
+        }
 
 
 def texts_over(folder: str, arrays: Mapping[str, NDArray[Any]]) -> Texts:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from labelgrove._errors import FileFormatError
+from labelgrove._paths import named
 from labelgrove.data._limits import BLOCK_BYTES, COMPRESSED_BYTES, XZ_MEMORY_BYTES
 from labelgrove.data._zstd import zstd
 
@@ -108,7 +109,7 @@ def open_pieces(path: str, resources: ExitStack, meter: Meter | None = None) -> 
         meter.expect(stream)
     if meter.share is None:
         meter.watch(stream)
-    raw = _raw_pieces(stream)
+    raw = _raw_pieces(stream, STDIN if path == "-" else path)
     head = b""
     for piece in raw:
         head += piece
@@ -169,11 +170,12 @@ def _binary(path: str, resources: ExitStack) -> BinaryIO:
     return sys.stdin.buffer
 
 
-def _raw_pieces(stream: BinaryIO) -> Iterator[bytes]:
+def _raw_pieces(stream: BinaryIO, name: str) -> Iterator[bytes]:
     # read1 returns what is available in a pipe; read would wait for a whole block.
     read: Callable[[int], bytes] = getattr(stream, "read1", stream.read)
-    while piece := read(BLOCK_BYTES):
-        yield piece
+    with named(name):
+        while piece := read(BLOCK_BYTES):
+            yield piece
 
 
 def _cut(pieces: Iterator[bytes]) -> Iterator[bytes]:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from labelgrove._errors import ModelFileError, brief
 from labelgrove._names import on_one_line
+from labelgrove._paths import named
 from labelgrove.persistence._container import MAX_HEADER_BYTES, decode_header
 from labelgrove.persistence._entry import AnyArray, Entry, array_checksum, pieces
 
@@ -37,9 +38,10 @@ def fault(error: Exception) -> str:
 
 @contextmanager
 def naming(path: str) -> Iterator[None]:
-    """Prefix errors about a file's content with its name."""
+    """Prefix errors about a file's content with its name, and name it in those of the system."""
     try:
-        yield
+        with named(path):
+            yield
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from error
 

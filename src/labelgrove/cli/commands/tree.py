@@ -12,6 +12,7 @@ import typer
 from rich.text import Text
 
 from labelgrove._errors import ParameterError
+from labelgrove._paths import named
 from labelgrove.cli import _options
 from labelgrove.cli._application import Command, Group, app
 from labelgrove.cli._models import TEXT_SETTINGS
@@ -28,7 +29,6 @@ from labelgrove.cli._trees import (
 from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import (
     STANDARD_OUTPUT,
-    named,
     output_console,
     show_result,
     visible,

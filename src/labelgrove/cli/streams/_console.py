@@ -7,14 +7,15 @@ import math
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
+
+from labelgrove._paths import named
 
 
 def is_terminal(stream: TextIO) -> bool:
@@ -102,17 +103,6 @@ def write_json(result: Mapping[str, Any]) -> None:
     with named(STANDARD_OUTPUT):
         sys.stdout.buffer.write(encode(result))
         sys.stdout.flush()
-
-
-@contextmanager
-def named(destination: str) -> Iterator[None]:
-    """Name the destination of a failed write in the error, as the system does not."""
-    try:
-        yield
-    except OSError as failure:
-        if failure.filename is None:
-            failure.filename = destination
-        raise
 
 
 def encode(result: Mapping[str, Any]) -> bytes:

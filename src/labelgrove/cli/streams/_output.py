@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from labelgrove._errors import LabelGroveError, ParameterError
-from labelgrove._paths import followed
-from labelgrove.cli.streams._console import STANDARD_OUTPUT, named
+from labelgrove._paths import followed, named
+from labelgrove.cli.streams._console import STANDARD_OUTPUT
 from labelgrove.data._open import split_compression
 from labelgrove.data._sink import open_sink
 from labelgrove.data._sniff import files_of, format_from_name
