@@ -54,6 +54,13 @@ def application(failure: Callable[[], BaseException | None]) -> typer.Typer:
         (KeyboardInterrupt(), 130, "error: stopped by Ctrl-C\n"),
         (LearningInterrupted("stopped in row 7", 7), 130, "error: stopped in row 7\n"),
         (MemoryError(), 1, "error: out of memory\n"),
+        (MemoryError("std::bad_alloc"), 1, "error: out of memory\n"),
+        (MemoryError("8 GB for an array"), 1, "error: out of memory: 8 GB for an array\n"),
+        (
+            ImportError("a.so: no memory"),
+            1,
+            "error: cannot import a package, which is damaged or lacks memory (a.so: no memory)\n",
+        ),
         (BrokenPipeError(errno.EPIPE, "Broken pipe"), 141, ""),
     ],
 )

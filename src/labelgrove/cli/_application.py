@@ -108,7 +108,11 @@ def _report(failure: BaseException) -> int:
         say_error(said)
         return FAILURE
     if isinstance(failure, MemoryError):
-        say_error(f"out of memory{f': {failure}' if str(failure) else ''}")
+        told = str(failure).removeprefix("std::bad_alloc")  # of C++, which says nothing else
+        say_error(f"out of memory{f': {told}' if told else ''}")
+        return FAILURE
+    if isinstance(failure, ImportError):
+        say_error(f"cannot import a package, which is damaged or lacks memory ({failure})")
         return FAILURE
     usage = getattr(failure, "format_message", None)
     if usage is not None:
