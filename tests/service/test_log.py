@@ -480,6 +480,18 @@ def test_the_log_stays_shut_where_the_disk_could_not_flush(path: Path) -> None:
     log.close()
 
 
+def test_a_failure_without_words_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise MemoryError
+
+    with closing(Log(path)) as log:
+        monkeypatch.setattr(_log, "write_events", fails)
+        with pytest.raises(Problem, match=r"the log cannot be written \(MemoryError\(\)\)$"):
+            log.append([PETS]).result()
+        monkeypatch.undo()
+        assert log.append([PETS]).result().sequence == 1
+
+
 def test_so_many_may_wait_and_no_more() -> None:
     begun, go = threading.Event(), threading.Event()
 

@@ -437,7 +437,8 @@ class Log:
             return failure
         if is_disk_full(failure):
             return Problem(507, f"{self.path.parent.name}: the disk is full; nothing was learnt")
-        return Problem(503, f"{self.path.parent.name}: the log cannot be written ({failure})")
+        told = str(failure) or repr(failure)  # a lack of memory says nothing
+        return Problem(503, f"{self.path.parent.name}: the log cannot be written ({told})")
 
     def _count(self, row: Row) -> None:
         self.examples += row.kind == "learn"
