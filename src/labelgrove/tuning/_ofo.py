@@ -133,7 +133,7 @@ class OFO:
 
     def thresholds(self) -> FloatArray:
         """Return the current tau_j of every label, shape (n_labels,)."""
-        return self._taus(0)
+        return self._rule.thresholds(self._counts, self.n_rows)
 
     def floor(self, n_rows: int = 1) -> FloatArray:
         """Return the smallest score of every label that can matter in the next rows.
@@ -148,7 +148,7 @@ class OFO:
         -------
         ndarray of float64, shape (n_labels,)
         """
-        return self._taus(max(n_rows - 1, 0))
+        return self._rule.thresholds(self._counts, self.n_rows, max(n_rows - 1, 0))
 
     def finish(self) -> Thresholds:
         """Return the current thresholds and the online F-measure."""
@@ -158,12 +158,6 @@ class OFO:
         start = self._rule.a / self._rule.b
         default = float(np.minimum(start, self._rule.upper)[0]) if len(start) else self._rule.upper
         return Thresholds(self.thresholds(), as_default(default), "ofo", "macro", score)
-
-    def _taus(self, ahead: int) -> FloatArray:
-        counts = self._counts
-        return self._rule.thresholds(
-            counts.hits, counts.positives, counts.predicted, self.n_rows, ahead
-        )
 
     def _grown(self, n_labels: int) -> Counts:
         """Return a copy of the counts, so that a failed or interrupted call has no effect."""

@@ -33,14 +33,13 @@ class Rule:
         lower = None if self.lower is None else part(self.lower)
         return Rule(part(self.a), part(self.b), lower, self.upper)
 
-    def thresholds(
-        self, hits: Any, positives: Any, predicted: Any, rows: Any, ahead: int = 0
-    ) -> FloatArray:
+    def thresholds(self, counts: Counts, rows: Any, ahead: int = 0) -> FloatArray:
         """Return tau_j = a_j / b_j (Equation 8), within the bounds, after so many rows.
 
         With ``ahead``, return the smallest possible threshold after that many more rows.
         """
-        tau = (self.a + hits) / (self.b + (positives + predicted + ahead))
+        positives = counts.positives
+        tau = (self.a + counts.hits) / (self.b + (positives + counts.predicted + ahead))
         if self.lower is not None:
             return clip(tau, self.lower, self.upper)
         # nu = pi / (pi + 1) with pi = positives / rows.
@@ -117,8 +116,7 @@ class _Events:
 def _round(events: _Events, at: IntArray, counts: Counts, rule: Rule) -> None:
     """Process one pair of each of many labels; `counts` are views."""
     truth = events.truth[at]
-    tau = rule.thresholds(counts.hits, counts.positives, counts.predicted, events.seen[at])
-    reached = events.score[at] >= tau
+    reached = events.score[at] >= rule.thresholds(counts, events.seen[at])
     counts.predicted += reached
     counts.positives += truth
     reached &= truth
