@@ -200,12 +200,7 @@ def lost_by_depth() -> Spec:
             layer(
                 {"type": "bar", "cornerRadiusEnd": 2},
                 x={"field": "depth", "type": "ordinal", "title": "step", "axis": {"labelAngle": 0}},
-                y={
-                    "field": "share",
-                    "type": "quantitative",
-                    "title": "share of misses",
-                    "axis": PERCENT,
-                },
+                y=x("share", "share of misses", axis=PERCENT),
                 color=colours(
                     "where", ["at a group of labels", "at the label itself"], [OCHRE, GREEN]
                 ),
