@@ -114,13 +114,14 @@ class SecondStage:
             stream, the squared ratio of the numbers of examples it had learnt from, then and now.
         """
         self.examples += len(keeps)
-        self.first.add(_log_odds(probabilities), right.reshape(-1), keeps)
+        odds = _core.log_odds(probabilities.ravel()).reshape(probabilities.shape)
+        self.first.add(odds, right.ravel(), keeps)
         if self.tail is None:
             return
         probabilities, right = probabilities[:, :CANDIDATES], right[:, :CANDIDATES]
         given = probabilities, cosines.astype(np.float64), self.merit(inverse_propensity), right
         logits = self.reranking.learn(*map(np.ascontiguousarray, given))
-        self.second.add(logits, right.reshape(-1), keeps)
+        self.second.add(logits, right.ravel(), keeps)
 
     def calibrated(
         self,
@@ -171,7 +172,7 @@ class SecondStage:
         self, probabilities: npt.NDArray[np.float32], cosines: npt.NDArray[np.float32]
     ) -> FloatArray:
         """Return new probabilities of the best labels; arrays (n, k), NaN where there is none."""
-        given = probabilities.reshape(-1), cosines.reshape(-1).astype(np.float64)
+        given = probabilities.ravel(), cosines.ravel().astype(np.float64)
         found: FloatArray = self.second.apply(self.reranking.logits(*given))
         return found.reshape(probabilities.shape)
 
@@ -211,8 +212,3 @@ class SecondStage:
         except ValueError as error:
             raise ValueError(f"a second stage is damaged: {error}") from None
         return stage
-
-
-def _log_odds(probabilities: npt.NDArray[np.float32]) -> FloatArray:
-    found: FloatArray = _core.log_odds(np.ascontiguousarray(probabilities).reshape(-1))
-    return found.reshape(probabilities.shape)

@@ -128,10 +128,7 @@ class StagedEngine:
         watched = [] if again else [*self._observed(counted)]
         predicted = np.array([row for row, _ in watched], np.uint64)
         given = predicted[:0] if asked is None else asked
-        if len(predicted) > 0 and len(given) > 0:
-            questions = np.union1d(predicted, given)
-        else:
-            questions = predicted if watched else given
+        questions = np.union1d(predicted, given) if len(given) > 0 else predicted
         seen, most = self.first.examples_seen, max(PLACES, k)
         found, scores = np.empty((0, PLACES), np.uint32), np.empty((0, PLACES), np.float32)
         arrays = indptr, ids, values, label_indptr, labels
@@ -265,8 +262,7 @@ class StagedEngine:
             labels[:, :CANDIDATES] = np.take_along_axis(best, order, axis=1)
             found[:, CANDIDATES:] = _at_most(found[:, CANDIDATES:], probabilities)
             found[:, :CANDIDATES] = np.take_along_axis(probabilities, order, axis=1)
-            labels, found = (np.ascontiguousarray(a[:, :k]) for a in (labels, found))
-        return labels, found, costs
+        return labels[:, :k], found[:, :k], costs
 
     def above_threshold(
         self,
@@ -298,8 +294,8 @@ class StagedEngine:
             if scope.least is not None:
                 tied = np.flatnonzero(best_scores[:, PLACES] == best_scores[:, PLACES - 1])
                 row_of, labels, scores = self._with_ties(rows, scope, tied, row_of, labels, scores)
-            best_scores = np.ascontiguousarray(best_scores[:, :PLACES])
-            best = np.ascontiguousarray(best[:, : CANDIDATES if self.stage.reranks else PLACES])
+            best_scores = best_scores[:, :PLACES]
+            best = best[:, : CANDIDATES if self.stage.reranks else PLACES]
             there = _which(best, allowed)
             best_of = np.nonzero(there)[0]
             rest = ~np.isin(_pairs(row_of, labels), _pairs(best_of, best[there]))
@@ -384,7 +380,7 @@ class StagedEngine:
         return found, order
 
     def _cosines(self, rows: RowArrays, labels: Ids, threads: int) -> Floats:
-        return self.sums.cosines(*rows, np.ascontiguousarray(labels).reshape(-1), threads)
+        return self.sums.cosines(*rows, labels.ravel(), threads)
 
     def cosine(self, row: RowArrays, label: int) -> float | None:
         """Return the cosine of a single row to a label's centroid; None if it is not used."""
@@ -395,7 +391,7 @@ class StagedEngine:
         return float(self._cosines(row, np.array([label], np.uint32), 1)[0, 0])
 
     def _inverse_propensity(self, labels: Ids) -> npt.NDArray[np.float64]:
-        counts = self.sums.counts(np.ascontiguousarray(labels).reshape(-1))
+        counts = self.sums.counts(labels.ravel())
         n_examples = max(self.sums.examples, FEWEST_EXAMPLES)
         return inverse_propensity(counts, n_examples=n_examples).reshape(labels.shape)
 
