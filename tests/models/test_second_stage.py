@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from labelgrove import (
     TextClassifier,
 )
 from labelgrove.metrics import inverse_propensity
+from labelgrove.models._online import predict_and_learn
 from labelgrove.models.engine import _staged
 from labelgrove.models.engine._learned import MISSING
 from labelgrove.models.engine._staged import StagedEngine, _both
@@ -102,6 +104,21 @@ def first_of(clf: Any) -> Any:
     return plain.fit(X, Y)
 
 
+def test_what_was_learnt_before_an_error_counts_without_its_predictions() -> None:
+    class Full:
+        examples_seen = 0
+
+        def learn(self, *_: Any) -> Any:
+            self.examples_seen = 200
+            raise MemoryError
+
+    engine, ends = StagedEngine(Full(), SecondStage(None)), np.arange(301)
+    one = np.zeros(300, np.uint32)
+    with pytest.raises(MemoryError):
+        engine.learn(ends, one, np.ones(300, np.float32), ends, one, 0, 300, 1)
+    assert (engine.met, engine.stage.examples) == (200, 0)
+
+
 def test_the_predictions_grow_as_the_logarithm_of_a_long_stream() -> None:
     X, y = np.eye(2, dtype=np.float32)[np.arange(8192) % 2], ["odd", "even"] * 4096
     clf = OnlinePLTClassifier(second_stage="calibrate")
@@ -152,6 +169,20 @@ def test_the_best_labels_are_ranked_as_the_twin_ranks_them(
             score = naive.logit(float(scores[i, place]))
             later = min(twin.first(score, first, place, fall), *ps)
             np.testing.assert_allclose(probabilities[i, place], later, rtol=1e-5)
+
+
+@pytest.mark.parametrize("k", [3, 14])
+def test_labels_of_examples_about_to_be_learnt_are_ranked_as_predict_ranks_them(
+    online: OnlinePLTClassifier, k: int
+) -> None:
+    (X, Y), clf, moved = near_centroids(1, 20), deepcopy(online), 0
+    for i in range(len(X)):
+        x, first = X[i : i + 1], np.zeros(1, np.uint64)
+        expected = clf.predict_topk(x, k)[0].tolist()
+        ranked = stage_of(clf).first.top_k(*clf._learned.check_rows(x).arrays, k, 0, None, 1)[0]
+        moved += clf._learned.labels.names[ranked].tolist() != expected
+        assert predict_and_learn(clf, x, Y[i : i + 1], first, k) == expected
+    assert moved
 
 
 @pytest.fixture(scope="module")

@@ -472,10 +472,13 @@ def _one_row(rows: RowArrays, row: int) -> RowArrays:
 
 
 def _right(found: Ids, row_of: npt.NDArray[np.int64], labels: list[Ids]) -> npt.NDArray[np.bool_]:
-    """Return whether the labels found for each row are true; ``row_of`` are the rows of labels."""
+    """Return whether the labels found for each row are true.
+
+    ``labels`` increase within a row, and their rows, ``row_of``, in all.
+    """
     true = np.concatenate([np.empty(0, np.uint32), *labels])
     pairs = _pairs(np.arange(len(found))[:, None], found)
-    return find_sorted(np.sort(_pairs(row_of, true)), pairs)[1]
+    return find_sorted(_pairs(row_of, true), pairs)[1]
 
 
 def _pairs(rows: npt.NDArray[Any], labels: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
