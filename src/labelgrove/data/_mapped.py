@@ -331,7 +331,7 @@ def csr_over(arrays: Sequence[NDArray[Any]], width: int) -> csr_array:
 
 def _check_indptr(folder: str, name: str, indptr: NDArray[np.int64], length: int) -> None:
     sound = len(indptr) > 0 and indptr[0] == 0 and indptr[-1] == length
-    for start in range(0, len(indptr), BLOCK_BYTES) if sound else ():
+    for start in range(0, len(indptr), BLOCK_BYTES):
         ends = indptr[start : start + BLOCK_BYTES + 1]
         sound = sound and bool((ends[:-1] <= ends[1:]).all())  # their differences could overflow
     if not sound:
