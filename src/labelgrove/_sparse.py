@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,16 @@ def places_of(
     sizes = np.diff(indptr)[rows]
     ends = np.concatenate([[0], np.cumsum(sizes)])
     return ends, np.arange(ends[-1]) + np.repeat(indptr[rows] - ends[:-1], sizes)
+
+
+def runs_of(ends: npt.NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
+    """Yield runs of rows that have at most ``most`` entries together, or of one row with more."""
+    first = 0
+    while first < len(ends) - 1:
+        last = int(np.searchsorted(ends, ends[first] + most, "right")) - 1
+        last = max(last, first + 1)
+        yield first, last
+        first = last
 
 
 def require_inside(

@@ -23,6 +23,7 @@ from labelgrove._interrupts import held_back, run_watched
 from labelgrove._labels import sorted_in_rows
 from labelgrove._parameters import byte_count, thread_count
 from labelgrove._paths import followed
+from labelgrove._sparse import runs_of
 from labelgrove._unfinished import Unfinished
 from labelgrove._version import __version__
 from labelgrove.data import Columns
@@ -448,12 +449,7 @@ class _Assembled:
 
 def _ranges(sizes: npt.NDArray[np.int64], most: int) -> list[tuple[int, int]]:
     """Split items into ranges whose sizes add up to at most `most`, or of one larger item."""
-    ends, begin, before, ranges = np.cumsum(sizes), 0, 0, []
-    while begin < len(sizes):
-        end = max(int(np.searchsorted(ends, before + most, "right")), begin + 1)
-        ranges.append((begin, end))
-        begin, before = end, int(ends[end - 1])
-    return ranges
+    return list(runs_of(np.concatenate([[0], np.cumsum(sizes)]), most))
 
 
 def _parts(model: Model) -> tuple[PLTClassifier, TextFeatures | None, Columns | None]:

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from labelgrove import _core
 from labelgrove._errors import DataError
+from labelgrove._sparse import runs_of
 from labelgrove._validation import Rows, require_magnitude
 from labelgrove.data._mapped import Header, csr_over, open_arrays, texts_over
 from labelgrove.models.engine._trees import TreePlan, embed_labels, engine_tree, label_matrix
@@ -185,7 +186,7 @@ class Source:
         while begin < self.n_rows:
             most = self.label_ends[begin] + RUN
             end = int(np.searchsorted(self.label_ends[: begin + RUN + 1], most, "right")) - 1
-            end = min(max(end, begin + 1), self.n_rows)
+            end = max(end, begin + 1)
             ends = self.label_ends[begin : end + 1]
             labels = self.labels[ends[0] : ends[-1]]
             yield ends - ends[0], labels, np.diff(self._ends[begin : end + 1])
@@ -200,13 +201,9 @@ def gathered(
     to = np.concatenate([[0], np.cumsum(sizes)])
 
     def entries() -> Iterator[tuple[slice, npt.NDArray[np.int64]]]:
-        first = 0
-        while first < len(rows):
-            last = int(np.searchsorted(to, to[first] + GATHERED, "right")) - 1
-            last = max(last, first + 1)
+        for first, last in runs_of(to, GATHERED):
             shift = np.repeat(begins[first:last] - to[first:last], sizes[first:last])
             yield slice(to[first], to[last]), np.arange(to[first], to[last]) + shift
-            first = last
 
     return to, entries()
 

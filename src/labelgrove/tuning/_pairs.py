@@ -16,6 +16,7 @@ from labelgrove._sparse import (
     find_sorted,
     in_order,
     require_inside,
+    runs_of,
     sparse_indicator,
     triples,
 )
@@ -132,10 +133,7 @@ def _runs(
     s_ends, s_label, score = scored
     # Each row counts as one extra pair, so that a run of empty rows ends too.
     ends = y_ends + s_ends + np.arange(len(y_ends))
-    first, n_rows = 0, len(ends) - 1
-    while first < n_rows:
-        last = int(np.searchsorted(ends, ends[first] + chunk, "right")) - 1
-        last = max(last, first + 1)
+    for first, last in runs_of(ends, chunk):
         yield _join(
             first,
             np.diff(y_ends[first : last + 1]),
@@ -145,7 +143,6 @@ def _runs(
             score[s_ends[first] : s_ends[last]],
             n_labels,
         )
-        first = last
 
 
 def _join(
