@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -237,7 +239,9 @@ def test_large_arrays_lie_in_files(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert max(rooms) > 1 << 16
 
 
-def test_units_hold_every_inner_node_once_and_respect_the_memory(tmp_path: Path) -> None:
+def test_units_hold_every_inner_node_once_and_respect_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     written(tmp_path / "rows", some_rows(300))
     data = str(tmp_path / "rows")
     header, _ = open_arrays(data)
@@ -253,6 +257,22 @@ def test_units_hold_every_inner_node_once_and_respect_the_memory(tmp_path: Path)
     assert sorted(nodes.tolist()) == list(range(8))
     assert nodes[: ends[1]].tolist() == [0, 1]
     assert (needs[1:] <= job.memory).all() and needs[0] > job.memory
+    up = np.append(0, parents[1:]).astype(np.int64)
+    rows, cells = _plan._sizes(job, up, leaves)
+    ends, ids = labels.indptr.tolist(), (labels.ids + 8).tolist()
+    its_leaves = [set(ids[begin:end]) for begin, end in pairwise(ends)]
+    for node in range(68):
+        below = {leaf for leaf in range(8, 68) if node in (leaf, up[leaf])}
+        its = [
+            len(features)
+            for at, (_, features) in zip(its_leaves, some_rows(300), strict=True)
+            if node < 2 or at & below
+        ]
+        assert (rows[node], cells[node]) == (len(its), sum(its))
+    # The root goes with the node above it, even if only that one is too large a share.
+    monkeypatch.setattr(_plan, "_LEAST", int(cells @ np.bincount(up[1:], minlength=68)) - 1)
+    _plan.plan_units(replace(job, memory=1 << 40), 0, 1)
+    assert _tasks.stored(tmp_path / "units-0", "ends")[0].tolist() == [0, 2, 8]
 
 
 def test_a_unit_of_constants_alone_has_counted_nothing(tmp_path: Path) -> None:
