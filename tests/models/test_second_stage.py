@@ -577,6 +577,16 @@ def test_online_trees_calibrate_unless_told_otherwise() -> None:
         LOMTreeClassifier(second_stage="auto").fit(X, Y)
 
 
+def test_a_second_stage_that_has_seen_nothing_leaves_everything_as_it_is() -> None:
+    X, Y = near_centroids(n=128)
+    new, plain = (OnlinePLTClassifier(second_stage=stage).fit(X, Y) for stage in ("head", None))
+    for ours, its in zip(new.predict_topk(X, 9), plain.predict_topk(X, 9), strict=True):
+        assert np.array_equal(ours, its)
+    for threshold in np.unique(plain.predict_proba(X, threshold=0.1).data)[::20]:
+        ours, its = (clf.predict_proba(X, threshold=threshold) for clf in (new, plain))
+        assert np.array_equal(ours.toarray(), its.toarray())
+
+
 def test_later_passes_tell_it_nothing() -> None:
     X, Y = near_centroids()
     clf = OnlinePLTClassifier(second_stage="head", epochs=2).fit(X, Y)

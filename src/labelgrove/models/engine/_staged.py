@@ -423,7 +423,7 @@ class StagedEngine:
         if _STAGE not in arrays:
             return first
         numbers = np.array(arrays[_STAGE])
-        if not len(numbers) > 0 or not 0 <= numbers[0] < 2**53:
+        if not 0 <= numbers[0] < 2**53:
             raise ValueError(f"array '{_STAGE}' must begin with a number of examples")
         sums = _core.LabelSums.load(without_prefix(_PREFIX, arrays), sums_bytes)
         return cls(first, SecondStage.from_array(numbers[1:]), sums, int(numbers[0]))
