@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import zlib
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,8 +33,19 @@ from labelgrove import (
     TextClassifier,
 )
 from labelgrove._unfinished import Unfinished
-from labelgrove.data import _convert, convert, open_dataset, read_examples, write_examples
+from labelgrove.data import _convert, _mapped, convert, open_dataset, read_examples, write_examples
 from labelgrove.data._mapped import HEADER, Writer, open_arrays
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_pieces() -> Iterator[None]:
+    """Limits so low that small data sets are written and read in several pieces."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_convert, "_ROWS", 3)
+        for name in ("_ROWS_PER_PIECE", "BLOCK_BYTES"):
+            patch.setattr(_mapped, name, 3)
+        yield
+
 
 TEXTS = ["a red fox", "", "ein süßer Bär", "🦊 狐", "x" * 200]
 
@@ -93,6 +105,7 @@ def test_features_come_back_as_the_files_have_them(files: Any) -> None:
         np.testing.assert_array_equal(found.X.toarray(), dense)
         again = read_examples(folder / "out")
         assert again.labels == list(found.labels)
+        assert again.lines.tolist() == [*range(1, len(found) + 1)]
         np.testing.assert_array_equal(again.X.toarray(), dense)
 
 
@@ -144,6 +157,7 @@ def test_one_process_needs_no_shared_memory(
         raise OSError(errno.EROFS, "Read-only file system", "/dev/shm")
 
     monkeypatch.setattr(multiprocessing.context.BaseContext, "Array", refused)
+    monkeypatch.setattr(_convert, "_ROWS", 1)  # several chunks of each file
     told: list[float] = []
     assert len(convert(two, tmp_path / "one", progress=told.append)) == 4
     assert told[-1] == 1.0
@@ -233,8 +247,9 @@ def test_many_files_are_not_open_at_once(tmp_path: Path) -> None:
 
 
 def test_only_files_that_have_changed_are_read_again(
-    two: list[Path], tmp_path: Path, read: list[str]
+    two: list[Path], tmp_path: Path, read: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(_convert, "_ROWS", 1)
     bad = tmp_path / "c.svm"
     bad.write_bytes(b"1 no\n")
     with pytest.raises(FileFormatError, match=r"c\.svm:1"):
@@ -609,6 +624,7 @@ def test_a_folder_without_header_is_none(tmp_path: Path) -> None:
     ("name", "content", "said"),
     [
         ("X.indptr.i64", [0, 3, 2, 4], "X.indptr.i64 holds invalid row ends"),
+        ("X.indptr.i64", [0, 3, 5, 4], "X.indptr.i64 holds invalid row ends"),
         ("X.indptr.i64", [1, 2, 3, 4], "X.indptr.i64 holds invalid row ends"),
         ("Y.indptr.i64", [0, 3, 1, 4], "Y.indptr.i64 holds invalid row ends"),
         ("Y.indptr.i64", [0, 1, 3, 3], "Y.indptr.i64 holds invalid row ends"),

@@ -226,6 +226,7 @@ def _convert_parts(
     if workers <= 1:
         for part in left:
             _convert_part(part, shares, tell)
+        tell()
         return
     with (
         broken_pools_explained(", which resumes where it stopped"),
