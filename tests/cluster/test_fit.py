@@ -181,11 +181,14 @@ def test_damaged_data_are_refused(tmp_path: Path) -> None:
     written(tmp_path / "rows", some_rows(30))
     distributed.fit(PLTClassifier(), tmp_path / "rows", tmp_path / "m.lg")
     values = tmp_path / "rows" / "X.data.f32"
-    values.write_bytes(values.read_bytes()[:-1] + b"\x7f")
+    values.write_bytes(values.read_bytes()[:-4] + np.float32(np.nan).tobytes())
     with pytest.raises(FileFormatError, match="does not match its checksum"):
         distributed.fit(PLTClassifier(), tmp_path / "rows", tmp_path / "m.lg")
     with pytest.raises(FileFormatError, match="does not match its checksum"):
         next(distributed.predict_topk(tmp_path / "m.lg", tmp_path / "rows"))
+    unverified = open_dataset(tmp_path / "rows", verify=False)
+    with pytest.raises(DataError, match="rows: is damaged; convert it again"):
+        distributed.fit(PLTClassifier(), unverified, tmp_path / "m.lg")
 
 
 rows = st.lists(
@@ -422,6 +425,7 @@ def test_a_full_disk_leaves_no_half_file_and_the_same_call_goes_on(tmp_path: Pat
 def test_what_cannot_be_learnt_is_refused(tmp_path: Path) -> None:
     written(tmp_path / "none", [])
     written(tmp_path / "rows", some_rows(20))
+    written(tmp_path / "large", [(["a"], {0: 1e10})])
     written_texts(tmp_path / "texts", 1)
     target = tmp_path / "model.lg"
     embeddings = TextFeatures(embeddings=lambda _: np.ones((1, 2)))
@@ -433,6 +437,7 @@ def test_what_cannot_be_learnt_is_refused(tmp_path: Path) -> None:
         (PLTClassifier(arity=1), "rows", ParameterError, "arity"),
         (PLTClassifier(class_weight={"x": 2}), "rows", DataError, "'x' is not a label"),
         (PLTClassifier(tree=LabelTree.flat(["l1"])), "rows", DataError, "is not in the tree"),
+        (PLTClassifier(normalize=False), "large", DataError, "column 0: found 1e\\+10"),
         (PLTClassifier(), "none", DataError, "none: has no examples; expected at least one"),
         (PLTClassifier(), "texts", DataError, "holds texts"),
         (TextClassifier(PLTClassifier()), "rows", DataError, "holds features"),

@@ -20,6 +20,7 @@ from labelgrove.metrics import recall as recall_of
 from labelgrove.tuning import (
     SetFigures,
     Thresholds,
+    _auto,
     cross_fitted,
     set_figures,
     tune_auto,
@@ -62,8 +63,9 @@ def test_labels_borrow_as_the_twin_does(
 
 
 @pytest.mark.parametrize("weight", [0.25, 4.0, 16.0])
-def test_both_f_weigh_as_in_the_twin(weight: float) -> None:
+def test_both_f_weigh_as_in_the_twin(weight: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """With more rows than random problems have, so that both matter."""
+    monkeypatch.setattr(_auto, "_TOGETHER", 5)  # labels counted together, of twelve
     rng = np.random.default_rng(0)
     known = rng.integers(1, 200, 12).tolist()
     scores = rng.random((60, 12)) ** 3
