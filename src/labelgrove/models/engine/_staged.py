@@ -128,7 +128,10 @@ class StagedEngine:
         watched = [] if again else [*self._observed(counted)]
         predicted = np.array([row for row, _ in watched], np.uint64)
         given = predicted[:0] if asked is None else asked
-        questions = np.union1d(predicted, given) if len(given) > 0 else predicted
+        if len(predicted) > 0 and len(given) > 0:
+            questions = np.union1d(predicted, given)
+        else:
+            questions = predicted if watched else given
         seen, most = self.first.examples_seen, max(PLACES, k)
         found, scores = np.empty((0, PLACES), np.uint32), np.empty((0, PLACES), np.float32)
         arrays = indptr, ids, values, label_indptr, labels
