@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import lzma
 import os
 from dataclasses import dataclass
 from functools import cache
@@ -14,7 +13,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from benchmarks._made import MADE, Part
-from labelgrove.data import read_examples
+from labelgrove.data import read_examples, write_examples
 
 ROOT = Path(__file__).resolve().parents[1]
 _HOME_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -123,19 +122,12 @@ def _keep(path: Path, X: sp.csr_array, rows: list[tuple[int, ...]]) -> None:
 
 
 def text_of(name: str, part: str) -> Path:
-    """Return the unpacked text, without rows that lack features (omikuji rejects them)."""
-    folder, limit = _split(name)
-    source = DATA / folder / f"{part}.txt.xz"
+    """Return the rows as text, without those that lack features (omikuji rejects them)."""
     path = arrays_of(name, part).with_suffix(".txt")
-    if path.exists():
-        return path
-    with lzma.open(source, "rt", encoding="utf-8") as packed:
-        header, *lines = packed.read().splitlines()
-    kept = [line for line in lines[:limit] if ":" in line]
-    unfinished = path.with_suffix(f".{os.getpid()}.txt")
-    text = "\n".join([" ".join([str(len(kept)), *header.split()[1:]]), *kept, ""])
-    unfinished.write_text(text, encoding="utf-8")
-    unfinished.replace(path)
+    if not path.exists():
+        rows = load(name, part)
+        kept = np.flatnonzero(np.diff(rows.X.indptr))
+        write_examples(path, rows.X[kept], [rows.labels[i] for i in kept.tolist()])
     return path
 
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,26 @@ def rcv1sub1_train(data: Path) -> tuple[Part, Part]:
     return train, test
 
 
+def eurlex_pairs(data: Path) -> tuple[Part, Part]:
+    """Laws, with the pairs of their labels that two training laws or more have in common.
+
+    Rows are long and labels many: ten of 49,371 to a law. Laws without any are left out.
+    """
+    parts = []
+    for part in ("train", "test"):
+        examples = read_examples(data / "eurlex57k-tfidf" / f"{part}.txt.xz")
+        assert examples.X is not None
+        rows = [sorted(map(int, labels)) for labels in examples.labels]
+        parts.append((examples.X, [[*combinations(row, 2)] for row in rows]))
+    often = Counter(pair for row in parts[0][1] for pair in row)
+    number = {pair: i for i, pair in enumerate(sorted(p for p in often if often[p] > 1))}
+    train, test = (
+        [tuple(number[pair] for pair in row if pair in number) for row in pairs]
+        for _, pairs in parts
+    )
+    return _with_labels(parts[0][0], train), _with_labels(parts[1][0], test)
+
+
 MADE = {
     "kirjastonhoitaja-yso": Made(
         "kirjastonhoitaja-yso", partial(texts, "kirjastonhoitaja-yso", ("train", "dev"))
@@ -144,6 +165,7 @@ MADE = {
     "gutenberg-classes": Made("gutenberg-text", gutenberg_classes),
     "aloi-like": Made(None, aloi_like),
     "rcv1sub1-train": Made("rcv1sub1", rcv1sub1_train),
+    "eurlex57k-pairs": Made("eurlex57k-tfidf", eurlex_pairs),
 }
 
 
@@ -171,6 +193,11 @@ def _of_texts(train: list[Text], test: list[Text]) -> tuple[Part, Part]:
     ]
     X_test = vectorizer.transform([text for text, _ in test])
     return (sp.csr_array(X), labels[0]), (sp.csr_array(X_test), labels[1])
+
+
+def _with_labels(X: sp.csr_array, labels: list[tuple[int, ...]]) -> Part:
+    rows = [i for i, row in enumerate(labels) if row]
+    return sp.csr_array(X[rows]), [labels[i] for i in rows]
 
 
 def _labels(classes: Iterable[int]) -> list[tuple[int, ...]]:

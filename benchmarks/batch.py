@@ -28,6 +28,7 @@ DATASETS = (
     "bibtex",
     "delicious",
     "synth4k",
+    "eurlex57k-pairs",
 )
 BATCHES = 3
 """How often a process predicts all rows at once."""
