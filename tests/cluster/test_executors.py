@@ -202,14 +202,15 @@ def test_what_a_worker_does_not_see_is_named(tmp_path: Path) -> None:
     rows, target = tmp_path / "rows", tmp_path / "pieces.lg"
     message = r"a worker on \S+ does not see "
     written(rows, some_rows(100))
-    for hidden in (rows, tmp_path / ".pieces.lg.partial"):
+    header = rows / "dataset.json"  # what an empty folder lacks, where nothing is mounted
+    for hidden in (header, tmp_path / ".pieces.lg.partial"):
         with (
             Blind(hidden) as pool,
             pytest.raises(LabelGroveError, match=f"{message}{hidden}; expec"),
         ):
             distributed.fit(PLTClassifier(), rows, target, executor=pool)
     distributed.fit(PLTClassifier(), rows, target)
-    for hidden in (rows, target):
+    for hidden in (header, target):
         with (
             Blind(hidden) as pool,
             pytest.raises(LabelGroveError, match=f"{message}{hidden}; expec"),

@@ -27,7 +27,7 @@ from labelgrove._sparse import runs_of
 from labelgrove._unfinished import Unfinished
 from labelgrove._version import __version__
 from labelgrove.data import Columns
-from labelgrove.data._mapped import Dataset, as_dataset
+from labelgrove.data._mapped import HEADER, Dataset, as_dataset
 from labelgrove.distributed._executors import TRIES, Workers
 from labelgrove.distributed._plan import plan_units
 from labelgrove.distributed._tasks import (
@@ -187,7 +187,9 @@ class _Run:
         self._stopped = False
         self._unfinished = Unfinished(target)
         work, data = self._unfinished.path, followed(dataset.path)
-        self._workers = None if executor is None else Workers(executor, str(data), str(work))
+        self._workers = None
+        if executor is not None:
+            self._workers = Workers(executor, str(data / HEADER), str(work))
         options = self._options.for_training(dataset.n_rows)
         header, text = dataset._header, None
         width = header.width

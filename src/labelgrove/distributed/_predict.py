@@ -18,7 +18,7 @@ from labelgrove._errors import DataError, ModelFileError
 from labelgrove._parameters import integer
 from labelgrove._paths import followed
 from labelgrove._unfinished import identity
-from labelgrove.data._mapped import Header, as_dataset, csr_over, texts_over
+from labelgrove.data._mapped import HEADER, Header, as_dataset, csr_over, texts_over
 from labelgrove.distributed._executors import Workers
 from labelgrove.distributed._tasks import opened
 from labelgrove.evaluation._figures import Training, figures
@@ -183,7 +183,7 @@ def _in_order(
         for task in tasks:
             yield task()
         return
-    workers = Workers(executor, asked.data, asked.model)
+    workers = Workers(executor, str(Path(asked.data, HEADER)), asked.model)
     with workers.failures_explained(" with a new executor"):
         waiting = deque((task, workers.submit(task)) for task in tasks[:_AHEAD])
         try:
