@@ -286,7 +286,7 @@ ForPredictionOption = Annotated[
     bool,
     typer.Option(
         "--for-prediction",
-        help="Omit the state that only learning needs: the file is up to half as large, but the "
+        help="Omit the state that only learning needs: the file is about half as large, but the "
         "model can no longer learn.",
     ),
 ]

@@ -55,7 +55,7 @@ class MemoryTreeClassifier(OnlineClassifier):
     makes a label predictable.
 
     Use it if examples have a dozen labels or more. Otherwise :class:`OnlinePLTClassifier` is as
-    accurate with one example per label, more accurate with several, and predicts 4 to 48 times
+    accurate with one example per label, more accurate with several, and predicts 4 to 40 times
     as fast. The model contains the examples.
 
     Parameters
@@ -74,7 +74,8 @@ class MemoryTreeClassifier(OnlineClassifier):
     max_bytes : int or str, optional
         Limit on the memory of the tree, its weights and remembered examples, as for
         :class:`OnlinePLTClassifier`. At the limit the model forgets the least important weights of
-        routers and classifiers, and remembers fewer examples if they take more than a quarter.
+        routers and classifiers, and remembers fewer examples if they take more than 3/8 of what
+        the tree leaves of it.
     leaves : int
         Number of most probable leaves to search. 1 follows a single path, as in the paper.
     classifiers : bool
