@@ -64,7 +64,7 @@ class Service:
     directory : Path
         Created if missing. Only one process at a time may use it.
     memory : int, optional
-        Memory limit for models, in bytes; the least recently used are evicted beyond it. The most
+        Memory limit for models, in bytes; the least recently used are closed beyond it. The most
         recently used model always stays, whatever its size.
     leader : str, optional
         Address of the server to replicate; this one is then read-only.
@@ -91,7 +91,7 @@ class Service:
         self._users: dict[str, int] = {}
         self._damaged: dict[str, str] = {}
         self._unopened: dict[str, str] = {}
-        self._heads: dict[str, int] = {}  # of projects that are put away
+        self._heads: dict[str, int] = {}  # of projects that are closed
         self._busy: set[str] = set()
         self._going: set[str] = set()  # being deleted
         self.tokens = Tokens(directory / "tokens.json")
@@ -273,7 +273,7 @@ class Service:
     def head(self, name: str) -> int | None:
         """Return the number of a project's last event, without opening the project.
 
-        None if the project is being opened or put away, or has not been open yet.
+        None if the project is being opened or closed, or has not been open yet.
         """
         with self._changed:
             project = self._open.get(name)
@@ -374,10 +374,10 @@ class Service:
             try:
                 self._make_room()
             except Exception:  # noqa: BLE001  it may pass
-                _log.exception("cannot put projects away")
+                _log.exception("cannot close projects")
 
     def _make_room(self) -> None:
-        """Evict unused projects until the others fit into the memory limit.
+        """Close unused projects until the others fit into the memory limit.
 
         Those that are being rebuilt stay, and those whose models are behind their logs: catching up
         may take as long as learning did, and the request that needs the room would wait for it.

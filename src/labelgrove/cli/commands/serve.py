@@ -67,7 +67,7 @@ def serve(
             "--memory",
             metavar="SIZE",
             show_default=False,
-            help="Memory for models, such as 2GB; the least recently used projects are evicted "
+            help="Memory for models, such as 2GB; the least recently used projects are closed "
             "beyond it.",
         ),
     ] = None,
