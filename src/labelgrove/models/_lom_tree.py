@@ -106,7 +106,7 @@ class LOMTreeClassifier(OnlineClassifier):
         AROW's r; larger values make smaller steps.
     leaves : int
         Number of most probable leaves that a prediction combines. 1 follows a single path, as in
-        the paper; 2 corrects most wrong turns, but evaluates two to four times as many
+        the paper; 2 corrects many wrong turns, but evaluates two to four times as many
         regressors.
     normalize : bool
         Whether to scale examples to unit length. If not, they should be about 1 long.

@@ -37,7 +37,7 @@ class HashedText(  # type: ignore[call-arg]
     The column of a word (or run of words) is a hash of it. So nothing is learnt, no vocabulary is
     kept, new words may appear at any time, and the transformer consists only of its parameters.
     The price is that words may share a column. With w distinct words and m columns, a word is
-    alone in its column with probability exp(-w/m): with 200 000 words in the default 2**20
+    alone in its column with probability exp(-w/m): with 200,000 words in the default 2**20
     columns, that is 83 %. More columns cost nothing in a sparse row, but a model's tables of
     columns, if it has any, grow with them.
 
