@@ -136,6 +136,41 @@ def test_columns_become_rows_in_little_memory(kind: Any, index: Any) -> None:
     assert peak < 33 * columns.nnz  # the matrix itself takes 5 to 16
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int8])
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_entries_in_any_order_become_rows_in_little_memory(kind: Any, index: Any) -> None:
+    rng = np.random.default_rng(0)
+    rows = sp.random_array((900, 300), density=0.2, rng=rng, format="csr")
+    rows.data = rng.integers(1, 100, rows.nnz).astype(kind)
+    entries = rows.tocoo()
+    order = np.concatenate([rng.permutation(rows.nnz), [0, 0, 7]])  # some of them repeated
+    parts = [part[order] for part in (entries.data, entries.row, entries.col)]
+    entries = sp.coo_array((parts[0], (parts[1], parts[2])), shape=rows.shape)
+    entries.coords = tuple(part.astype(index) for part in entries.coords)
+    tracemalloc.start()
+    found = check_rows(entries)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    rows = rows.astype(np.float32)
+    rows.data[[0, 7]] *= [3, 2]
+    for ours, theirs in zip(found.arrays, check_rows(rows).arrays, strict=True):
+        assert np.array_equal(ours, theirs)
+    assert peak < 29 * rows.nnz  # 8 of them for the rows
+
+
+def test_dicts_become_rows_in_little_memory() -> None:
+    values = np.random.default_rng(0).random((300, 100))
+    dicts = [{str(i): value for i, value in enumerate(row)} for row in values.tolist()]
+    names = FeatureNames(map(str, range(100)))
+    tracemalloc.start()
+    found = check_rows(dicts, names=names)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert np.array_equal(found.values, values.astype(np.float32).ravel())
+    assert found.ids.tolist() == list(range(100)) * 300
+    assert peak < 36 * values.size  # 8 of them for the rows
+
+
 @pytest.mark.parametrize(
     ("indices", "indptr", "message"),
     [

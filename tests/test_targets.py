@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import enum
+import tracemalloc
 import warnings
 from collections import UserList, deque
 from collections.abc import Callable
@@ -137,6 +138,25 @@ def test_a_vector_is_the_same_in_every_form(Y: list[Any]) -> None:
         assert rows(form, "multiclass") == expected
     if isinstance(Y[0], int):
         assert rows(np.array(Y), "multiclass") == expected
+
+
+@given(st.lists(st.integers(0, 9), max_size=30))
+def test_small_integers_are_numbered_in_order_of_arrival_as_all_labels_are(Y: list[int]) -> None:
+    small, large = parse_targets(np.array(Y, int)), parse_targets(np.array(Y, int) + 100)
+    assert small.names.tolist() == (large.names - 100).tolist() == list(dict.fromkeys(Y))
+    assert small.codes.tolist() == large.codes.tolist() == [[*dict.fromkeys(Y)].index(y) for y in Y]
+    assert small.names.dtype == large.names.dtype == small.codes.dtype == np.int64
+
+
+def test_columns_are_numbered_in_little_memory() -> None:
+    Y = sp.random_array((900, 300), density=0.2, rng=np.random.default_rng(0), format="csc")
+    Y.data[:] = 1
+    tracemalloc.start()
+    found = parse_targets(Y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found.labels.tolist() == Y.tocsr().indices.tolist()
+    assert peak < 46 * Y.nnz  # 8 of them for the codes
 
 
 INDICATORS = hnp.arrays(

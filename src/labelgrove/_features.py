@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from math import isfinite, isnan
@@ -78,24 +79,25 @@ class FeatureNames:
     def _to_csr(
         self, rows: Sequence[Mapping[str, Any]], grow: bool
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float64], int]:
-        indptr, width = [0], max(len(self), 1)
-        entries: list[tuple[int, float]] = []
+        indptr, width, known = [0], max(len(self), 1), self._ids
+        ids, values = array("i"), array("d")
         for i, row in enumerate(rows):
             if not isinstance(row, Mapping):
                 raise DataError(f"X: row {i}: expected a dict, found {type(row).__name__}")
             there: list[tuple[int, float]] = []
-            unknown = len(self)
+            unknown = len(known)
             for name, value in row.items():
-                key, number = _feature(i, name, value)
-                at = self._ids.setdefault(key, len(self)) if grow else self._ids.get(key, unknown)
+                plain = type(name) is str and type(value) is float  # as most are; this is faster
+                key, number = (name, value) if plain else _feature(i, name, value)
+                at = known.setdefault(key, unknown) if grow else known.get(key, unknown)
                 unknown += at == unknown
                 there.append((at, number))
             width = max(width, unknown)
             there.sort(key=itemgetter(0))  # required by the core; NumPy is slow for few entries
-            entries += there
-            indptr.append(len(entries))
-        ids = np.array([at for at, _ in entries], np.int32)
-        values = np.array([number for _, number in entries], np.float64)
+            for at, number in there:
+                ids.append(at)
+                values.append(number)
+            indptr.append(len(ids))
         finite = np.isfinite(values)
         if not finite.all():
             i = int(np.searchsorted(indptr, finite.argmin(), "right")) - 1
@@ -103,7 +105,7 @@ class FeatureNames:
             name, number = next(one for one in features if not isfinite(one[1]))
             told = f"X: row {i}, feature {name!r}: found {number}; expected a finite number"
             raise DataError(told + (_LEFT_OUT if isnan(number) else ""))
-        return np.array(indptr, np.int64), ids, values, width
+        return np.array(indptr, np.int64), np.array(ids), np.array(values), width
 
 
 def _first_row(rows: Sequence[Mapping[str, Any]], name: str) -> int:

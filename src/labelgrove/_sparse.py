@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csc_array, csr_array
+from scipy.sparse import coo_array, csc_array, csr_array
 
 from labelgrove._errors import DataError
 
@@ -169,19 +169,11 @@ def sparse_indicator(Y: Any, name: str = "Y") -> Indicator:
 def _by_rows(
     rows: npt.NDArray[Any], columns: npt.NDArray[Any], shape: tuple[int, int], name: str = "Y"
 ) -> Indicator:
-    n_rows, n_columns = shape
+    n_columns = shape[1]
     if n_columns > _MAX_COLUMNS:
         raise DataError(f"{name} has {n_columns} columns: expected at most {_MAX_COLUMNS} labels")
-    columns = columns.astype(np.int64, copy=False)
-    if not in_order(rows, columns):
-        order = np.lexsort((columns, rows))
-        rows, columns = rows[order], columns[order]
-        first = np.ones(len(rows), bool)
-        first[1:] = (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])
-        rows, columns = rows[first], columns[first]
-    indptr = np.zeros(n_rows + 1, np.int64)
-    np.cumsum(np.bincount(rows, minlength=n_rows), out=indptr[1:])
-    return indptr, columns, n_columns
+    ones = coo_array((np.ones(len(rows), bool), (rows, columns)), shape=shape).tocsr()
+    return ones.indptr.astype(np.int64), ones.indices.astype(np.int64), n_columns
 
 
 def _is_zero_or_one(cell: Any) -> bool:

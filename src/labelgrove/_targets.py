@@ -300,9 +300,16 @@ def _multilabel(rows: Sequence[Any]) -> Targets:
 
 def _numbered(labels: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
     """Return the distinct labels in order of first occurrence, and each label's index in them."""
-    places: defaultdict[Any, int] = defaultdict(count().__next__)  # one lookup per label
-    codes = np.fromiter(map(places.__getitem__, labels.tolist()), np.int64, len(labels))
-    names = [*places]
+    n = len(labels)
+    if labels.dtype != object and labels.max(initial=-1) < n and labels.min(initial=0) >= 0:
+        places = np.empty(n, np.int64)  # of each label; those that do not occur are never read
+        places[labels[::-1]] = np.arange(n)[::-1]  # the last value assigned, its first place, stays
+        distinct = labels[places[labels] == np.arange(n)]
+        places[distinct] = np.arange(len(distinct))
+        return distinct, places[labels]
+    known: defaultdict[Any, int] = defaultdict(count().__next__)  # one lookup per label
+    codes = np.fromiter(map(known.__getitem__, labels.tolist()), np.int64, n)
+    names = [*known]
     return object_array(names) if labels.dtype == object else np.array(names, labels.dtype), codes
 
 

@@ -264,10 +264,10 @@ def _require_width(n_features: int) -> None:
 
 
 def _from_triples(rows: Any, columns: Any, values: Any, shape: tuple[int, int]) -> Rows:
+    rows = np.array(rows)  # a copy: SciPy writes to wherever they point
     require_inside(rows, columns, shape, "X")
-    order = np.argsort(rows, kind="stable")
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=shape[0]))])
-    return _check_arrays(indptr, columns[order], values[order], shape[1])
+    X = sp.coo_array((_as_float32(values), (rows, columns)), shape=shape).tocsr()
+    return _check_arrays(X.indptr, X.indices, X.data, shape[1])
 
 
 def _as_ids(indices: Any) -> npt.NDArray[np.uint32]:
