@@ -152,9 +152,9 @@ def text_of(row: Mapping[str, Any], columns: Sequence[str]) -> str:
     """Return the text of one example from these columns; raises RowError if there is none."""
     values = [row[name] for name in columns]
     for name, value in zip(columns, values, strict=True):
-        if not isinstance(value, str | None):
+        if not (isinstance(value, str) or value is None):
             raise RowError(f"{name!r} is {kind_of(value)}; expected a string")
-    if all(value is None for value in values):
+    if values.count(None) == len(values):
         raise RowError(f"{columns[0]!r} is null; expected a string, which may be empty")
     return "\n".join(filter(None, values))
 

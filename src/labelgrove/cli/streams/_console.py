@@ -94,6 +94,8 @@ _NARROWEST, _NEVER_WRAPPED = 40, 10_000
 
 STANDARD_OUTPUT = "standard output"
 
+_to_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
 
 def write_json(result: Mapping[str, Any]) -> None:
     """Write an object to standard output, as one line of JSON in UTF-8.
@@ -107,8 +109,10 @@ def write_json(result: Mapping[str, Any]) -> None:
 
 def encode(result: Mapping[str, Any]) -> bytes:
     """Encode an object as one line of JSON, with control characters escaped."""
-    plain = {name: _plain(value) for name, value in result.items()}
-    text = json.dumps(plain, ensure_ascii=False, allow_nan=False)
+    try:
+        text = _to_json(dict(result))
+    except ValueError:  # there is a NaN or infinity; to look first takes longer than the encoding
+        text = _to_json(_plain(dict(result)))
     text = _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     # UTF-8 cannot encode a lone surrogate (from a file name); write it as a JSON escape.
     return text.encode("utf-8", errors="backslashreplace") + b"\n"
