@@ -266,7 +266,11 @@ def _require_width(n_features: int) -> None:
 def _from_triples(rows: Any, columns: Any, values: Any, shape: tuple[int, int]) -> Rows:
     rows = np.array(rows)  # a copy: SciPy writes to wherever they point
     require_inside(rows, columns, shape, "X")
-    X = sp.coo_array((_as_float32(values), (rows, columns)), shape=shape).tocsr()
+    single = _as_float32(values)
+    if not (finite := np.isfinite(single)).all():  # SciPy would move it away from the one given
+        at = int(np.argmin(finite))
+        raise _not_finite(int(rows[at]), int(columns[at]), single[at], values[at])
+    X = sp.coo_array((single, (rows, columns)), shape=shape).tocsr()
     return _check_arrays(X.indptr, X.indices, X.data, shape[1])
 
 
