@@ -302,8 +302,8 @@ def _numbered(labels: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[n
     """Return the distinct labels in order of first occurrence, and each label's index in them."""
     n = len(labels)
     if labels.dtype != object and labels.max(initial=-1) < n and labels.min(initial=0) >= 0:
-        places = np.empty(n, np.int64)  # of each label; those that do not occur are never read
-        places[labels[::-1]] = np.arange(n)[::-1]  # the last value assigned, its first place, stays
+        places = np.full(n, n)
+        np.minimum.at(places, labels, np.arange(n))  # where each label occurs first
         distinct = labels[places[labels] == np.arange(n)]
         places[distinct] = np.arange(len(distinct))
         return distinct, places[labels]
