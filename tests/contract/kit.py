@@ -146,7 +146,7 @@ KINDS: dict[str, Kind] = {
             "dimension": [0, -1, 2.0, "2", None, True, 10**6],
             "tree": ["oak", 3, None, [0, 1]],
             "arity": [1, 0, 2.0, "2", None, True, 2**40],
-            "max_leaf_size": [0, -2, 100.0, "100", None, True],
+            "max_leaf_size": [0, -2, 100.0, "100", True],
             "loss": ["hinge", 1, None],
             "learner": ["arow", 3, None],
             "max_iter": [0, -1, 1.5, "2", None, True],

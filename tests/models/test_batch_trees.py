@@ -89,10 +89,18 @@ def test_by_default_a_leaf_of_few_examples_is_larger(
     assert len(tree.children(0)) == children
 
 
-@pytest.mark.parametrize(("examples", "depth"), [(1000, 1), (1001, 2)])
-def test_the_examples_of_a_fit_decide(examples: int, depth: int) -> None:
+@pytest.mark.parametrize(
+    ("estimator", "leaf_size"), [(PLTClassifier, 200), (EmbeddingClassifier, 16)]
+)
+@pytest.mark.parametrize(("examples", "is_flat"), [(1000, True), (1001, False)])
+def test_the_examples_of_a_fit_decide(
+    estimator: Any, leaf_size: int, examples: int, is_flat: bool
+) -> None:
     y = np.arange(examples) % 250
-    assert PLTClassifier(max_iter=1).fit(np.eye(250)[y], y).tree_.depth == depth
+    for size in (None, leaf_size):
+        model = estimator(max_iter=1, max_leaf_size=size).fit(np.eye(250)[y], y)
+        sizes = [len(model.tree_.children(v)) for v in range(model.tree_.n_nodes)]
+        assert max(sizes) == 250 if is_flat and size is None else max(sizes) <= leaf_size
 
 
 def test_by_default_a_huffman_tree_has_32_children_a_node() -> None:

@@ -29,6 +29,7 @@ from labelgrove.trees import LabelTree
 
 _IS_SOFTMAX = {"log": False, "softmax": True}
 _DEFAULT_RATES = {"adagrad": 0.2, "sgd": 0.5}
+_LEAF_SIZE = 16
 _MOST_DIMENSIONS = 10_000
 _MOST_COLUMNS = 2**31 - 1
 _LARGEST_COORDINATE = 1e6  # the core's kLargestCoordinate
@@ -56,8 +57,9 @@ class EmbeddingOptions(Options):
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> EmbeddingOptions:
         p = with_rate(parameters, _DEFAULT_RATES)
-        arity = integer("arity", p["arity"], 2)
-        return cls._with(p, max_leaves=max(integer("max_leaf_size", p["max_leaf_size"], 1), arity))
+        arity, size = integer("arity", p["arity"], 2), p["max_leaf_size"]
+        leaf_size = _LEAF_SIZE if size is None else integer("max_leaf_size", size, 1)
+        return cls._with(p, max_leaves=max(leaf_size, arity))
 
     @classmethod
     def _parameters_of(cls, saved: Mapping[str, Any]) -> dict[str, Any]:
@@ -85,9 +87,10 @@ class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
         As for :class:`PLTClassifier`. New labels extend it.
     arity : int
         Number of children of an inner node.
-    max_leaf_size : int
+    max_leaf_size : int, optional
         Largest number of labels under a node whose children are all leaves, unless ``arity`` is
-        larger. Ignored by ``tree="huffman"``, ``"cost"`` and ``"flat"``.
+        larger. The default is 16, and 1,000 for :meth:`fit` on up to 1,000 examples. Ignored by
+        ``tree="huffman"``, ``"cost"`` and ``"flat"``.
     interpolation : float in [0, 2]
         λ of ``tree="interpolated"``: 0 is k-means, 1 weighted k-means, 2 Fano's tree.
     loss : {"log", "softmax"}
@@ -153,7 +156,7 @@ class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
         dimension: int = 100,
         tree: str | LabelTree = "kmeans",
         arity: int = 16,
-        max_leaf_size: int = 16,
+        max_leaf_size: int | None = None,
         interpolation: float = 1.0,
         loss: str = "log",
         learner: str = "adagrad",
@@ -194,7 +197,7 @@ class EmbeddingClassifier(OnlineClassifier, LabelTreeClassifier):
     def _start(self) -> Start[Any]:
         parameters = self.get_params(deep=False)
         options = EmbeddingOptions.from_parameters(parameters)
-        plan = TreePlan({**parameters, "n_trees": 1}, options.seed)
+        plan = TreePlan({**parameters, "n_trees": 1}, options.seed, usual_leaf_size=_LEAF_SIZE)
         integer("max_iter", self.max_iter, 1, 10**6)
         labels = labels_of(plan.given)
         keys, vectors = _first_vectors(self.vectors, options.dimension)

@@ -82,7 +82,9 @@ def tree_numbers(arrays: Mapping[str, Any]) -> npt.NDArray[np.int64]:
 class TreePlan:
     """A plan for building trees, which checks the estimator's parameters about them at once."""
 
-    def __init__(self, parameters: Mapping[str, Any], seed: int) -> None:
+    def __init__(
+        self, parameters: Mapping[str, Any], seed: int, *, usual_leaf_size: int = _LEAF_SIZE
+    ) -> None:
         self.given = parameters["tree"] if isinstance(parameters["tree"], LabelTree) else None
         self._kind = "" if self.given is not None else choice("tree", parameters["tree"], TREES)
         self.n_trees = integer("n_trees", parameters["n_trees"], 1, 1000)
@@ -90,6 +92,7 @@ class TreePlan:
         self._arity = None if arity is None else integer("arity", arity, 2)
         size = parameters["max_leaf_size"]
         self._leaf_size = None if size is None else integer("max_leaf_size", size, 1)
+        self._usual_leaf_size = usual_leaf_size
         self._interpolation = real("interpolation", parameters["interpolation"], 0.0, 2.0)
         self._n_jobs = parameters["n_jobs"]
         self._seed = seed
@@ -150,7 +153,7 @@ class TreePlan:
             seed = _core.draw(seed, _TREE_STREAM, number)
         common = {"labels": labels, "random_state": seed, "n_jobs": self._n_jobs}
         few = n_examples <= _FEW_EXAMPLES and self.n_trees == 1
-        leaf_size = self._leaf_size or (_LEAF_SIZE_OF_FEW if few else _LEAF_SIZE)
+        leaf_size = self._leaf_size or (_LEAF_SIZE_OF_FEW if few else self._usual_leaf_size)
         arity = self._arity or usual_arity(len(labels), leaf_size)
         clustering = {**common, "arity": arity, "max_leaf_size": leaf_size}
         match self._kind:
