@@ -40,6 +40,14 @@ def test_everything_is_in_the_page(report: Path) -> None:
     assert report.stat().st_size < 1_300_000
 
 
+def test_one_example_is_not_some_examples(tmp_path: Path) -> None:
+    page = tmp_path / "one.html"
+    write_report(OnlinePLTClassifier().fit([[1.0]], [["a"]]), [[1.0]], [["a"]], page)
+    html = page.read_text()
+    assert html.count("1 example<") == 2 and "1 examples" not in html
+    assert "100.0 – 100.0" not in html and "same in all examples" in html  # no spread, no interval
+
+
 def test_a_model_compared_with_itself_has_not_changed(models: Any, tmp_path: Path) -> None:
     X, labels = examples(30, 5)
     page = tmp_path / "same.html"

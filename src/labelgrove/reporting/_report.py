@@ -215,13 +215,17 @@ def _in_charts(names: Sequence[str]) -> list[str]:
     return short if len(set(short)) == len(short) else [f"{i}: {n}" for i, n in enumerate(short, 1)]
 
 
+def _examples(number: int) -> str:
+    return f"{number:,} example{'s' * (number != 1)}"
+
+
 def _facts(model: Any, measured: Measured, data_name: str) -> list[tuple[str, str]]:
     found = measured.figures
     facts = [
         ("model", type(model).__name__),
-        ("learnt from", f"{measured.examples_seen:,} examples"),
+        ("learnt from", _examples(measured.examples_seen)),
         ("labels", f"{int(measured.known.sum()):,}"),
-        ("measured on", f"{found['examples']:,} examples of {data_name}"),
+        ("measured on", f"{_examples(found['examples'])} of {data_name}"),
         ("labels per example", f"{measured.truth.nnz / found['examples']:.1f}"),
     ]
     if found["unknown_labels"]:
