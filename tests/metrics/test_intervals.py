@@ -43,6 +43,12 @@ def test_a_value_that_is_infinite_on_some_resamples_is_not_centred() -> None:
     assert found[1] == found[0]
 
 
+def test_what_is_infinite_either_way_on_three_rows_has_no_mean_and_no_warning() -> None:
+    how = Bootstrap(n_resamples=50, method="centred")
+    found = metrics.entropy_reduction(["a", "b", "c"], ["b", "b", "b"], interval=how)
+    assert found.interval == (-np.inf, np.inf)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_a_resample_is_the_metric_of_the_rows_drawn(seed: int) -> None:
     Y, P, q = _data()

@@ -124,7 +124,8 @@ def estimate(finish: Finish, n_rows: int, interval: Interval) -> Score:
     # Do not interpolate: entropy reduction may be infinite.
     low, high = np.quantile(values, (tail, 1.0 - tail), method="inverted_cdf")
     # Nothing can be centred on an infinite mean.
-    if how.method == "centred" and math.isfinite(shift := value - float(values.mean())):
+    if how.method == "centred" and math.isfinite(value) and np.isfinite(values).all():
+        shift = value - float(values.mean())
         low, high = low + shift, high + shift
         if values.min() >= 0 and values.max() <= 1:  # a share
             low, high = max(low, 0.0), min(high, 1.0)
