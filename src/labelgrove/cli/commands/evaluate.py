@@ -208,11 +208,13 @@ def _findings(result: Mapping[str, Any]) -> list[tuple[str, str]]:
     pairs = [("examples", examples)]
     in_test = _numbers.counted(result["labels_in_test"], "label")
     if "error" in result:
-        margin = _numbers.percent(result["error_margin"])
+        margin = ""
+        if result["error_margin"] > 0:  # not if all or none are right, which leaves it unknown
+            margin = f" ± {_numbers.percent(result['error_margin'])}"
         bits = result["entropy_reduction"]
         baseline = "always predicting the most frequent class"
         gained = "" if bits is None else f"; {bits:.2f} bits better than {baseline}"
-        pairs.append(("error", f"{_numbers.percent(result['error'])} ± {margin}{gained}"))
+        pairs.append(("error", f"{_numbers.percent(result['error'])}{margin}{gained}"))
         macro = _numbers.percent(result["best_macro_f1"])
         pairs.append(("F1 of best label", f"macro {macro} (over {in_test} in DATA)"))
     if "macro_f1" in result:
