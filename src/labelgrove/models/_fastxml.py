@@ -50,7 +50,8 @@ class FastXMLClassifier(ForestClassifier):
     n_estimators : int
         Number of trees. They differ in the initial sides of the examples.
     max_leaf_size : int
-        Nodes with more examples are split.
+        Nodes with more examples are split. So up to this number of examples give a single leaf:
+        every row gets the same labels.
     C : float
         C_delta: the cost of an example on the wrong side of the hyperplane, divided by its own
         side's share of the node's examples so that both sides have the same cost. Smaller values
