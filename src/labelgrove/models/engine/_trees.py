@@ -83,7 +83,7 @@ class TreePlan:
     """A plan for building trees, which checks the estimator's parameters about them at once."""
 
     def __init__(
-        self, parameters: Mapping[str, Any], seed: int, *, usual_leaf_size: int = _LEAF_SIZE
+        self, parameters: Mapping[str, Any], seed: int, *, usual_leaf_size: int | None = None
     ) -> None:
         self.given = parameters["tree"] if isinstance(parameters["tree"], LabelTree) else None
         self._kind = "" if self.given is not None else choice("tree", parameters["tree"], TREES)
@@ -92,7 +92,7 @@ class TreePlan:
         self._arity = None if arity is None else integer("arity", arity, 2)
         size = parameters["max_leaf_size"]
         self._leaf_size = None if size is None else integer("max_leaf_size", size, 1)
-        self._usual_leaf_size = usual_leaf_size
+        self._usual_leaf_size = usual_leaf_size or _LEAF_SIZE
         self._interpolation = real("interpolation", parameters["interpolation"], 0.0, 2.0)
         self._n_jobs = parameters["n_jobs"]
         self._seed = seed
