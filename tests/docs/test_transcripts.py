@@ -13,8 +13,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.data, pytest.mark.slow]
-
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
 BLOCK = re.compile(
     r"^(?P<skip><!-- not run: .+? -->\n)?```console\n(?P<typed>.*?)^```$", re.MULTILINE | re.DOTALL
@@ -63,6 +61,8 @@ def desk(data_folder: Path, tmp_path: Path, warm: Sequence[str]) -> Path:
     return tmp_path
 
 
+@pytest.mark.data
+@pytest.mark.slow
 def test_commands_print_what_the_page_shows(desk: Path) -> None:
     environment = os.environ | {"PATH": f"{desk}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "200"}
     typed = steps(PAGE.read_text(encoding="utf-8"))
