@@ -28,7 +28,6 @@ DATASETS = (
     "bibtex",
     "delicious",
     "synth4k",
-    "eurlex57k-pairs",
 )
 BATCHES = 3
 """How often a process predicts all rows at once."""
