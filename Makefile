@@ -128,5 +128,5 @@ $(VENV)/.ready: $(VENV)/.package
 	@touch $@
 
 build/%/.configured: CMakePresets.json $(VENV)/.tools
-	$(BIN)/cmake --preset $* -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python
+	$(BIN)/cmake --preset $* "-DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python"
 	@touch $@
