@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from labelgrove import _core
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._names import Names
 from labelgrove._parameters import choice
-from labelgrove._sparse import csr_of, dense_indicator, sparse_indicator
+from labelgrove._sparse import csr_of, dense_indicator, runs_of, sparse_indicator
 from labelgrove._targets import parse_targets
 from labelgrove._validation import Rows, check_rows
 
@@ -175,22 +174,13 @@ def _unit_rows(matrix: Any) -> Any:
     matrix.sort_indices()
     values = np.empty(matrix.nnz, np.float32)
     ends = matrix.indptr
-    for rows in _runs(ends):
-        run = slice(ends[rows.start], ends[rows.stop])
+    for first, last in runs_of(ends, _RUN_ENTRIES):  # bounds the memory for temporaries
+        run = slice(ends[first], ends[last])
         squares = np.square(matrix.data[run], dtype=np.float64)
-        row_of = np.repeat(np.arange(len(rows)), np.diff(ends[rows.start : rows.stop + 1]))
+        row_of = np.repeat(np.arange(last - first), np.diff(ends[first : last + 1]))
         norms = np.sqrt(np.bincount(row_of, squares))
         values[run] = matrix.data[run] * _inverse(norms)[row_of]
     return sp.csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape)
-
-
-def _runs(ends: npt.NDArray[np.integer[Any]]) -> Iterator[range]:
-    """Yield runs of rows, to bound the memory for per-entry temporaries."""
-    begin, n_rows = 0, ends.size - 1
-    while begin < n_rows:
-        last = int(np.searchsorted(ends, ends[begin] + _RUN_ENTRIES, side="right")) - 1
-        yield (rows := range(begin, max(last, begin + 1)))
-        begin = rows.stop
 
 
 def _inverse(norms: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
