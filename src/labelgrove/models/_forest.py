@@ -18,6 +18,7 @@ from labelgrove.models._batch import BatchClassifier, BatchStart
 from labelgrove.models.engine._examples import Examples, Start
 from labelgrove.models.engine._learned import MISSING, Learned, known
 from labelgrove.models.engine._records import Options
+from labelgrove.trees._structure import depths_of
 from labelgrove.tuning._pairs import FloatArray, IntArray
 
 
@@ -124,24 +125,20 @@ def _forest_statistics(
 ) -> ForestStatistics:
     """Compute the statistics of trees from arrays named as in docs/format.md."""
     sizes = nodes["tree.nodes"].astype(np.int64)
-    n = int(sizes.sum())
     trees = np.repeat(np.arange(len(sizes)), sizes)
     first = nodes["node.first_child"].astype(np.int64)
     is_inner = first != int(MISSING)
     inner = np.flatnonzero(is_inner)
     roots = np.cumsum(sizes) - sizes
     children = (roots[trees[inner]] + first[inner])[:, None] + np.arange(arity)
-    parents = np.full(n, -1)
+    parents = np.full(len(trees), -1)
     parents[children] = inner[:, None]
-    depths = np.zeros(n, np.int64)
-    for v, below in zip(inner.tolist(), children, strict=True):  # parents come first
-        depths[below] = depths[v] + 1
     return ForestStatistics(
         arity=arity,
         n_classes=n_classes,
         trees=trees,
         parents=parents,
-        depths=depths,
+        depths=depths_of(np.append(-1, parents + 1))[1:] - 1,  # with a node above all roots
         reached=nodes["node.examples"].astype(np.int64),
         objective=of_inner(is_inner, nodes["split.objective"]),
     )
