@@ -129,50 +129,34 @@ def _runs(
     n_labels: int,
     chunk: int,
 ) -> Iterator[Pairs]:
+    """Merge the true labels and the scores, some rows at a time."""
     y_ends, y_label = truth
     s_ends, s_label, score = scored
     # Each row counts as one extra pair, so that a run of empty rows ends too.
     ends = y_ends + s_ends + np.arange(len(y_ends))
     for first, last in runs_of(ends, chunk):
-        yield _join(
-            first,
-            np.diff(y_ends[first : last + 1]),
-            y_label[y_ends[first] : y_ends[last]],
-            np.diff(s_ends[first : last + 1]),
-            s_label[s_ends[first] : s_ends[last]],
-            score[s_ends[first] : s_ends[last]],
-            n_labels,
+        of_y, of_s = slice(y_ends[first], y_ends[last]), slice(s_ends[first], s_ends[last])
+        n_rows = last - first
+        y_row, s_row = (
+            np.repeat(np.arange(n_rows), np.diff(row_ends[first : last + 1]))
+            for row_ends in (y_ends, s_ends)
         )
-
-
-def _join(
-    first: int,
-    y_count: IntArray,
-    y_label: IntArray,
-    s_count: IntArray,
-    s_label: IntArray,
-    score: npt.NDArray[Any],
-    n_labels: int,
-) -> Pairs:
-    """Merge the true labels and scores of some rows."""
-    n_rows = len(y_count)
-    rows = np.arange(n_rows, dtype=np.int64)
-    y_row, s_row = np.repeat(rows, y_count), np.repeat(rows, s_count)
-    y_key, s_key = y_row * n_labels + y_label, s_row * n_labels + s_label
-    at, found = find_sorted(s_key, y_key)
-    truth = np.zeros(len(s_key), np.bool_)
-    truth[at[found]] = True
-    missed = ~found
-    row = np.concatenate((s_row, y_row[missed]))
-    order, _ = grouped(row, n_rows)
-    return Pairs(
-        first,
-        n_rows,
-        row[order] + first,
-        np.concatenate((s_label, y_label[missed])).astype(np.int64)[order],
-        np.concatenate((score, np.zeros(missed.sum(), score.dtype)))[order],
-        np.concatenate((truth, np.ones(missed.sum(), np.bool_)))[order],
-    )
+        at, scored_too = find_sorted(
+            s_row * n_labels + s_label[of_s], y_row * n_labels + y_label[of_y]
+        )
+        true = np.zeros(len(s_row), np.bool_)
+        true[at[scored_too]] = True
+        missed = np.flatnonzero(~scored_too)
+        row = np.concatenate((s_row, y_row[missed]))
+        order, _ = grouped(row, n_rows)
+        yield Pairs(
+            first,
+            n_rows,
+            row[order] + first,
+            np.concatenate((s_label[of_s], y_label[of_y][missed])).astype(np.int64)[order],
+            np.concatenate((score[of_s], np.zeros(len(missed), score.dtype)))[order],
+            np.concatenate((true, np.ones(len(missed), np.bool_)))[order],
+        )
 
 
 def grouped(group: IntArray, n_groups: int) -> tuple[IntArray, IntArray]:
