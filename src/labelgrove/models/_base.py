@@ -59,7 +59,8 @@ from labelgrove.vocabulary import Vocabulary
 class LabelClassifier(ClassifierMixin, BaseEstimator):
     """Base of the estimators.
 
-    ``_learned`` holds the learnt state, None before the first example. A subclass defines
+    ``_learned`` holds the learnt state, None before the first example. A subclass is a dataclass
+    whose fields are its parameters; equality and ``repr`` are scikit-learn's. It defines
     ``algorithm``, its name in model files and on the command line, and ``_format``, the format of
     its files.
     """
@@ -278,7 +279,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
             rows = learned.check_rows(X)
             if learned.kind == "multiclass":
                 return best_classes(learned, rows, self.n_jobs)
-            return indicator_of(learned, rows, self._checked_threshold(), self.n_jobs)
+            return indicator_of(learned, rows, finite("threshold", self.threshold), self.n_jobs)
 
     @property
     def _kinds(self) -> tuple[str, ...]:
@@ -333,9 +334,6 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
             )
         return integer("beam_width", beam_width, 1)
 
-    def _checked_threshold(self) -> float:
-        return finite("threshold", self.threshold)
-
     # --- thresholds ----------------------------------------------------------------------------
 
     @property
@@ -385,7 +383,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         >>> clf.set_thresholds([0.2, 0.4]).thresholds_.tolist()
         [0.2, 0.4]
         """
-        default = self._checked_threshold()
+        default = finite("threshold", self.threshold)
         return self._change(lambda learned: keep_thresholds(learned, thresholds, default=default))
 
     def tune_thresholds(self, X: Any, y: Any, method: str = "auto", **options: Any) -> Self:
@@ -628,8 +626,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
             ``weights``, ``model_bytes``, ``memory_bytes``.
         """
         with self._guard.reading():
-            size: dict[str, int] = known(self._learned).engine.size()
-        return size
+            return known(self._learned).engine.size()
 
     @property
     def vocabulary_(self) -> Vocabulary | None:
@@ -787,7 +784,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
 
     def _started(self, *, named: bool = False) -> Start[Any]:
         """Check all parameters; ``named`` says that features have names."""
-        self._checked_threshold()
+        finite("threshold", self.threshold)
         thread_count(self.n_jobs)
         if hasattr(self, "epochs"):
             integer("epochs", self.epochs, 1)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from labelgrove._parameters import real
+from labelgrove._parameters import finite, real
 from labelgrove.models.engine._examples import Call
 from labelgrove.models.engine._learned import AnyLearned
 from labelgrove.models.engine._tuned import keep_thresholds
@@ -136,7 +136,7 @@ class SharedModel:
 
     def set_thresholds(self, thresholds: Any) -> Self:
         """Set a threshold for each class; see the model's ``set_thresholds``."""
-        default = self.model._checked_threshold()
+        default = finite("threshold", self.model.threshold)
         return self._change(lambda learned: keep_thresholds(learned, thresholds, default=default))
 
     def _change(self, change: Callable[[AnyLearned], None]) -> Self:

@@ -589,7 +589,6 @@ tree_, statistics_, compaction_, second_stage_, vocabulary_, fit_progress
     # Required by SharedModel.
     _guard = _of_classifier("_guard", "The lock of the classifier.")
     _learned = _of_classifier("_learned", "The learnt state of the classifier.")
-    _checked_threshold = _of_classifier("_checked_threshold", "Method of the classifier.")
     _change = _of_classifier("_change", "Method of the classifier.")
 
     def __sklearn_is_fitted__(self) -> bool:

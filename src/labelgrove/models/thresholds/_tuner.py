@@ -11,6 +11,7 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from labelgrove._errors import DataError, ParameterError, brief
+from labelgrove._parameters import finite
 from labelgrove._sparse import triples, without
 from labelgrove._targets import parse_targets
 from labelgrove._validation import n_rows_of
@@ -185,7 +186,7 @@ def tuning_of(
         counts, n_examples = learned.label_counts(), learned.n_counted
         in_force = tuned_by_class(learned) if compared else None
     if compared and in_force is None:
-        same = np.full(len(counts), model._checked_threshold())
+        same = np.full(len(counts), finite("threshold", model.threshold))
         in_force = Thresholds(same, 0.0, "given", "macro", 0.0)
     return HeldOutTuning(method, counts, n_examples, in_force=in_force, **options)
 
