@@ -62,8 +62,7 @@ class Targets(NamedTuple):
     @property
     def labels(self) -> Names:
         """The concatenated labels of all rows."""
-        labels: Names = self.names[self.codes]
-        return labels
+        return self.names[self.codes]
 
     @property
     def label_type(self) -> Literal["str", "int"] | None:

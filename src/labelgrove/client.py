@@ -263,10 +263,7 @@ class Client:
         asked = {"text": _text_of("text", text)}
         if label is not None:
             asked["label"] = _name_of("label", label)
-        labels: list[dict[str, Any]] = self._ask(
-            "POST", "/explain", itemgetter("labels"), json=asked
-        )
-        return labels
+        return self._ask("POST", "/explain", itemgetter("labels"), json=asked)
 
     # --- learning ------------------------------------------------------------------------------
 

@@ -208,17 +208,15 @@ class TextFeatures(  # type: ignore[call-arg]
             If ``texts`` is a single string, or an item is not a string; the message names the row.
         """
         settings = self._checked()
-        engine, threads = _new_engine(settings), thread_count(self.n_jobs)
-        counts: Triple = engine.count(checked_texts(texts), threads)
-        engine.add(*counts)
+        engine = _new_engine(settings)
+        engine.add(*engine.count(checked_texts(texts), thread_count(self.n_jobs)))
         self._start(engine, settings)
         return self
 
     def partial_fit(self, texts: Iterable[str], y: object = None) -> Self:  # noqa: ARG002
         """Count more documents: as :meth:`fit`, but without forgetting the earlier ones."""
-        engine, threads = self._started(), thread_count(self.n_jobs)
-        counts: Triple = engine.count(checked_texts(texts), threads)
-        engine.add(*counts)
+        engine = self._started()
+        engine.add(*engine.count(checked_texts(texts), thread_count(self.n_jobs)))
         return self
 
     def transform(self, texts: Iterable[str]) -> csr_array:

@@ -243,10 +243,7 @@ class Wanted:
         they are other ids than those here, `leaf_ids` maps the latter to the former.
         """
         labels = self.labels if leaf_ids is None else leaf_ids[self.labels]
-        found: Frequencies = _core.visits(
-            parents, leaf_labels, self.indptr, labels, self.frequencies
-        )
-        return found
+        return _core.visits(parents, leaf_labels, self.indptr, labels, self.frequencies)
 
 
 def _is_matrix(frequencies: Any) -> bool:

@@ -24,8 +24,7 @@ def f_from_counts(hits: Any, positives: Any, predicted: Any, zero_division: floa
 
 def reaching(counts: IntArray) -> IntArray:
     """Return how many of each row reach each candidate, from those between two candidates."""
-    at_least: IntArray = np.cumsum(counts[:, :0:-1], axis=1)[:, ::-1]
-    return at_least
+    return np.cumsum(counts[:, :0:-1], axis=1)[:, ::-1]
 
 
 def last_best(values: FloatArray) -> Any:

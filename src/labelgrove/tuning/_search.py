@@ -103,7 +103,4 @@ class ThresholdSearch(ABC):
     def _in_reach(self, pairs: Pairs) -> npt.NDArray[np.bool_]:
         """Return which pairs some threshold within the bounds predicts."""
         least = clip(0.0, self._lower, self._upper)
-        reached: npt.NDArray[np.bool_] = pairs.score >= (
-            least if least.ndim == 0 else least[pairs.label]
-        )
-        return reached
+        return pairs.score >= (least if least.ndim == 0 else least[pairs.label])

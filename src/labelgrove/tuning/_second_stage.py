@@ -139,18 +139,14 @@ class SecondStage:
         best : array (m, k)
             The first stage's highest probabilities for each example.
         """
-        found: npt.NDArray[np.float32] = self.first.calibrated(
-            probabilities, row_of, np.ascontiguousarray(best)
-        )
-        return found
+        return self.first.calibrated(probabilities, row_of, np.ascontiguousarray(best))
 
     def power(self, expected: float) -> float:
         """Return the power of a class's odds in proportion to which it is the only right one.
 
         It is ``expected``, a multiple of 1/4, until examples tell otherwise.
         """
-        power: float = self.first.power(expected)
-        return power
+        return self.first.power(expected)
 
     @property
     def counts_places(self) -> bool:
