@@ -19,8 +19,9 @@ from labelgrove._targets import Targets, parse_targets
 from labelgrove._validation import Rows, require_same_length
 from labelgrove.models.engine._learned import ABOVE_ZERO, MISSING, AnyLearned, Ids, of_kinds
 from labelgrove.models.engine._records import PLACES
-from labelgrove.models.engine._staged import first_stage, keeps_ranking, learnt_power
+from labelgrove.models.engine._staged import first_stage
 from labelgrove.models.engine._tuned import scope_of_predict
+from labelgrove.tuning._second_stage import SecondStage
 
 DENSE_LIMIT = 2**30
 """Largest dense result in bytes; for more, the caller must request a sparse result."""
@@ -167,9 +168,10 @@ def all_estimates(
     if not (classes or learned.dense):
         return estimates(learned, rows, 0.0, n_jobs, labels=labels)
     engine = learned.engine
-    power = learned.options.odds(n_classes) if keeps_ranking(engine) else 0.0
-    if power > 0 and n_classes <= learned.options.learns_odds_to:
-        power = learnt_power(engine, power)
+    stage: SecondStage | None = getattr(engine, "stage", None)
+    power = 0.0 if stage is not None and stage.reranks else learned.options.odds(n_classes)
+    if stage is not None and power > 0 and n_classes <= learned.options.learns_odds_to:
+        power = stage.power(power)
     if power > 0 and classes and labels is None:
         engine = first_stage(engine)
     scope = engine.scope(ABOVE_ZERO, learned.allowed(labels))

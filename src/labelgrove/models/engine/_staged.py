@@ -437,16 +437,6 @@ def first_stage(engine: Any) -> Any:
     return engine.first if isinstance(engine, StagedEngine) else engine
 
 
-def keeps_ranking(engine: Any) -> bool:
-    """Whether labels are ranked as the engine without its second stage ranks them."""
-    return not (isinstance(engine, StagedEngine) and engine.stage.reranks)
-
-
-def learnt_power(engine: Any, expected: float) -> float:
-    """Return `SecondStage.power`; without a second stage, the power expected."""
-    return engine.stage.power(expected) if isinstance(engine, StagedEngine) else expected
-
-
 def with_stage(engine: Any, stage: SecondStage | None, other: Any, sums_bytes: int) -> Any:
     """Add a second stage, if there is one, to an engine.
 
