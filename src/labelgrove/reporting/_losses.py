@@ -57,7 +57,9 @@ def find_losses(model: Any, X: Any, measured: Measured) -> Losses:
     ends = missed.indptr.tolist()
     wanted = [[names[j] for j in labels[start:end].tolist()] for start, end in pairwise(ends)]
     paths: LabelPaths = model.label_paths(X, wanted)
-    needed = _needed(measured, rows, labels)
+    needed = measured.thresholds[labels]
+    if measured.rule == "class":
+        needed = measured.estimates.max(axis=1).toarray().ravel()[rows]
     step = _first_below(paths, needed)
     there = np.diff(paths.indptr) > 0
     at = paths.indptr[:-1][there] + step[there]
@@ -67,13 +69,6 @@ def find_losses(model: Any, X: Any, measured: Measured) -> Losses:
         depths=step[there],
         at_leaf=at == paths.indptr[1:][there] - 1,
     )
-
-
-def _needed(measured: Measured, rows: IntArray, labels: IntArray) -> FloatArray:
-    if measured.rule != "class":
-        return measured.thresholds[labels]
-    best: FloatArray = measured.estimates.max(axis=1).toarray().ravel()
-    return best[rows]
 
 
 def _first_below(paths: LabelPaths, needed: FloatArray) -> IntArray:
