@@ -40,15 +40,12 @@ def ranking(models: list[str]) -> Spec:
         "Precision and recall of the first k labels, for k from 1 to 10",
         [
             layer({"type": "area", "opacity": 0.14}, y=share("low", None), y2={"field": "high"}),
-            layer(CURVE, y=share("value", None), **dash),
-            layer(
-                {"type": "point", "filled": True, "size": 46, "opacity": 1},
-                y=share("value", None),
-                tooltip=seen,
-            ),
+            layer(CURVE, **dash),
+            layer({"type": "point", "filled": True, "size": 46, "opacity": 1}, tooltip=seen),
         ],
         encoding={
             "x": x("k", "k", axis={"tickMinStep": 1, "format": "d"}, scale={"nice": False}),
+            "y": share("value", None),
             "color": colours("metric", names, [GREEN, OCHRE]),
             "detail": {"field": "model"},
         },
@@ -121,7 +118,6 @@ def histogram(
 
 def reliability(models: list[str]) -> Spec:
     """Draw observed frequency against predicted probability."""
-    observed = share("observed", "observed")
     colour = colours("model", models, [GREEN, BLUE])
     seen = tooltip(
         model="model", predicted="predicted|.1%", observed="observed|.1%", predictions="count|,d"
@@ -132,13 +128,11 @@ def reliability(models: list[str]) -> Spec:
         [
             layer(
                 {"type": "line", "color": MUTED, "strokeDash": [2, 4], "strokeWidth": 1.5},
-                y=observed,
                 data={"values": [{"predicted": 0, "observed": 0}, {"predicted": 1, "observed": 1}]},
             ),
-            layer(CURVE, y=observed, color=colour),
+            layer(CURVE, color=colour),
             layer(
                 {"type": "point", "filled": True, "opacity": 1},
-                y=observed,
                 color=colour,
                 size={
                     "field": "count",
@@ -149,7 +143,10 @@ def reliability(models: list[str]) -> Spec:
                 tooltip=seen,
             ),
         ],
-        encoding={"x": x("predicted", "predicted", axis=PERCENT, scale={"domain": [0, 1]})},
+        encoding={
+            "x": x("predicted", "predicted", axis=PERCENT, scale={"domain": [0, 1]}),
+            "y": share("observed", "observed"),
+        },
     )
 
 
@@ -166,26 +163,15 @@ def frequency() -> Spec:
         "frequency",
         "F1 of every label against its number of training examples",
         [
-            layer(
-                {"type": "circle", "opacity": 0.28, "color": GREEN, "size": 26},
-                x=counts,
-                y=share("f1", "F1"),
-                tooltip=seen,
-            ),
-            layer(
-                CURVE | {"color": INK},
-                x=counts,
-                y=share("f1", "F1"),
-                data={"name": "frequency_mean"},
-            ),
+            layer({"type": "circle", "opacity": 0.28, "color": GREEN, "size": 26}, tooltip=seen),
+            layer(CURVE | {"color": INK}, data={"name": "frequency_mean"}),
             layer(
                 {"type": "point", "color": INK, "filled": True, "size": 50, "opacity": 1},
-                x=counts,
-                y=share("f1", "F1"),
                 tooltip=tooltip(around="seen|,.0f", labels="labels|,d", mean_F1="f1|.1%"),
                 data={"name": "frequency_mean"},
             ),
         ],
+        encoding={"x": counts, "y": share("f1", "F1")},
         height=262,
         canvas=True,
     )

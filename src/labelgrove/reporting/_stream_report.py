@@ -172,13 +172,14 @@ def _over_time(
         data,
         description,
         [
-            layer(CURVE, y=y, color=colours("name", names, [GREEN, OCHRE, BLUE])),
-            layer({"type": "point", "opacity": 0, "size": 120, "filled": True}, y=y, tooltip=seen),
+            layer(CURVE, color=colours("name", names, [GREEN, OCHRE, BLUE])),
+            layer({"type": "point", "opacity": 0, "size": 120, "filled": True}, tooltip=seen),
         ],
         encoding={
             "x": x(
                 "examples", "examples", axis={"format": "~s", "tickCount": 6}, scale={"nice": False}
-            )
+            ),
+            "y": y,
         },
         height=height,
     )
@@ -186,17 +187,15 @@ def _over_time(
 
 def _patience() -> Spec:
     """Draw the share of new labels recognised, by the number of their examples learnt."""
-    recognised = share("share", "recognised")
     step = {"interpolate": "step-after", "color": GREEN}
     return chart(
         "patience",
         "Share of new labels recognised, by the number of their examples learnt",
         [
-            layer({"type": "area", "opacity": 0.14} | step, y=recognised),
-            layer(CURVE | step, y=recognised),
+            layer({"type": "area", "opacity": 0.14} | step),
+            layer(CURVE | step),
             layer(
                 {"type": "point", "opacity": 0, "size": 160, "filled": True},
-                y=recognised,
                 tooltip=tooltip(examples="learnt|,d", recognised="share|.1%"),
             ),
         ],
@@ -206,7 +205,8 @@ def _patience() -> Spec:
                 "examples learnt of the label",
                 scale={"type": "symlog", "nice": False},
                 axis={"values": _STEPS, "format": "~s"},
-            )
+            ),
+            "y": share("share", "recognised"),
         },
         height=220,
     )
