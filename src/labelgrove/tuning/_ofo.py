@@ -83,24 +83,26 @@ class OFO:
         if not ((first_a >= 0) & (first_b > 0) & (first_a <= first_b)).all():
             raise ParameterError("a and b: expected 0 <= a <= b and b > 0 for every label")
         self._rule = Rule(first_a, first_b, bounds, check_upper(upper))
-        self._counts = Counts.zeros(n_labels)
+        self._counts = np.zeros((3, n_labels), np.int64)
         self._zero = check_zero_division(zero_division)
         self.n_rows = 0
 
     @property
     def n_labels(self) -> int:
         """Number of labels seen or declared."""
-        return len(self._counts.hits)
+        return self._counts.shape[1]
 
     @property
     def a(self) -> FloatArray:
         """Current a_j of every label (Equation 7), shape (n_labels,)."""
-        return self._rule.a + self._counts.hits
+        hits, _, _ = self._counts
+        return self._rule.a + hits
 
     @property
     def b(self) -> FloatArray:
         """Current b_j of every label (Equation 7), shape (n_labels,)."""
-        return self._rule.b + (self._counts.positives + self._counts.predicted)
+        _, positives, predicted = self._counts
+        return self._rule.b + (positives + predicted)
 
     def update(self, Y: Any, scores: Any) -> Self:
         """Predict every row with the thresholds of that moment, and count the outcomes.
@@ -152,8 +154,8 @@ class OFO:
 
     def finish(self) -> Thresholds:
         """Return the current thresholds and the online F-measure."""
-        counts = self._counts
-        online_f = f_from_counts(counts.hits, counts.positives, counts.predicted, self._zero)
+        hits, positives, predicted = self._counts
+        online_f = f_from_counts(hits, positives, predicted, self._zero)
         score = float(online_f.mean()) if len(online_f) else 0.0
         start = self._rule.a / self._rule.b
         default = float(np.minimum(start, self._rule.upper)[0]) if len(start) else self._rule.upper
@@ -168,4 +170,4 @@ class OFO:
                     f"there are {n_labels} labels, but {name} was given for {len(given)}; "
                     "expected one number for all if labels may be added"
                 )
-        return self._counts.grown(n_labels)
+        return np.pad(self._counts, ((0, 0), (0, n_labels - self.n_labels)))

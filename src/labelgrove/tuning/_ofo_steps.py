@@ -14,6 +14,13 @@ from labelgrove.tuning._pairs import BoolArray, FloatArray, IntArray, Pairs, gro
 _FEW_LABELS = 32
 """With fewer labels than this, stepping through them one by one is faster than in rounds."""
 
+Counts = IntArray
+"""OFO's state, shape (3, m): hits, positives and predicted rows of every label.
+
+a_j = a + hits and b_j = b + positives + predicted. The counts are integers, so the result does not
+depend on the order of addition.
+"""
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -38,43 +45,13 @@ class Rule:
 
         With ``ahead``, return the smallest possible threshold after that many more rows.
         """
-        positives = counts.positives
-        tau = (self.a + counts.hits) / (self.b + (positives + counts.predicted + ahead))
+        hits, positives, predicted = counts
+        tau = (self.a + hits) / (self.b + (positives + predicted + ahead))
         if self.lower is not None:
             return clip(tau, self.lower, self.upper)
         # nu = pi / (pi + 1) with pi = positives / rows.
         nu = positives / np.maximum(positives + rows + ahead, 1)
         return clip(tau, nu, self.upper)
-
-
-@dataclass
-class Counts:
-    """OFO's state, by label: a_j = a + hits and b_j = b + positives + predicted.
-
-    The counts are integers, so the result does not depend on the order of addition.
-    """
-
-    hits: IntArray
-    positives: IntArray
-    predicted: IntArray
-
-    @classmethod
-    def zeros(cls, n_labels: int) -> Counts:
-        return cls(*(np.zeros(n_labels, np.int64) for _ in range(3)))
-
-    def of(self, labels: Any) -> Counts:
-        return Counts(self.hits[labels], self.positives[labels], self.predicted[labels])
-
-    def put(self, labels: Any, other: Counts) -> None:
-        self.hits[labels] = other.hits
-        self.positives[labels] = other.positives
-        self.predicted[labels] = other.predicted
-
-    def grown(self, n_labels: int) -> Counts:
-        """Return a copy with more labels."""
-        wider = Counts.zeros(n_labels)
-        wider.put(slice(0, len(self.hits)), self)
-        return wider
 
 
 def step_through(pairs: Pairs, counts: Counts, rule: Rule, rows_before: int) -> None:
@@ -83,7 +60,7 @@ def step_through(pairs: Pairs, counts: Counts, rule: Rule, rows_before: int) -> 
     Labels are independent, so the r-th pairs of all labels are processed together, round by round.
     The few labels with many pairs are finished one by one.
     """
-    order, starts = grouped(pairs.label, len(counts.hits))
+    order, starts = grouped(pairs.label, counts.shape[1])
     events = _Events(
         pairs.score[order].astype(np.float64), pairs.truth[order], pairs.row[order] + rows_before
     )
@@ -91,17 +68,17 @@ def step_through(pairs: Pairs, counts: Counts, rule: Rule, rows_before: int) -> 
     busiest = np.argsort(-length)
     labels = busiest[: np.count_nonzero(length)]
     longest_first, begin = length[labels], starts[labels]
-    mine, ours = counts.of(labels), rule.of(labels)
+    mine, ours = counts[:, labels], rule.of(labels)
     rounds = int(longest_first[_FEW_LABELS]) if len(labels) > _FEW_LABELS else 0
     # Number of labels with more than r pairs.
     more_than = np.searchsorted(-longest_first, -np.arange(rounds))
     for r, many in enumerate(more_than.tolist()):
-        _round(events, begin[:many] + r, mine.of(slice(0, many)), ours.of(slice(0, many)))
+        _round(events, begin[:many] + r, mine[:, :many], ours.of(slice(0, many)))
     left = np.flatnonzero(longest_first > rounds)
     for i in left.tolist():
         part = slice(int(begin[i]) + rounds, int(begin[i] + longest_first[i]))
-        _one_label(events, part, mine.of(slice(i, i + 1)), ours.of(slice(i, i + 1)))
-    counts.put(labels, mine)
+        _one_label(events, part, mine[:, i : i + 1], ours.of(slice(i, i + 1)))
+    counts[:, labels] = mine
 
 
 @dataclass(frozen=True)
@@ -114,21 +91,21 @@ class _Events:
 
 
 def _round(events: _Events, at: IntArray, counts: Counts, rule: Rule) -> None:
-    """Process one pair of each of many labels; `counts` are views."""
+    """Process one pair of each of many labels; `counts` is a view."""
+    hits, positives, predicted = counts
     truth = events.truth[at]
     reached = events.score[at] >= rule.thresholds(counts, events.seen[at])
-    counts.predicted += reached
-    counts.positives += truth
+    predicted += reached
+    positives += truth
     reached &= truth
-    counts.hits += reached
+    hits += reached
 
 
 def _one_label(events: _Events, part: slice, counts: Counts, rule: Rule) -> None:
-    """Process all pairs of one label; `counts` are views of one element."""
+    """Process all pairs of one label; `counts` is a view of one column."""
     a, b, upper = float(rule.a[0]), float(rule.b[0]), rule.upper
     fixed = None if rule.lower is None else math.nextafter(float(rule.lower[0]), math.inf)
-    hits, positives = int(counts.hits[0]), int(counts.positives[0])
-    predicted = int(counts.predicted[0])
+    hits, positives, predicted = counts[:, 0].tolist()
     scores, truths = events.score[part].tolist(), events.truth[part].tolist()
     for score, truth, seen in zip(scores, truths, events.seen[part].tolist(), strict=True):
         tau = (a + hits) / (b + (positives + predicted))
@@ -139,4 +116,4 @@ def _one_label(events: _Events, part: slice, counts: Counts, rule: Rule) -> None
             predicted += 1
             hits += truth
         positives += truth
-    counts.hits[0], counts.positives[0], counts.predicted[0] = hits, positives, predicted
+    counts[:, 0] = hits, positives, predicted
