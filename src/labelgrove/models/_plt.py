@@ -203,7 +203,7 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
             options = replace(options, online=online)
         plan = TreePlan(self.get_params(deep=False), options.seed)
         check_class_weight(self.class_weight)
-        if options.solver == SOLVERS.index("adagrad") and self.class_weight is not None:
+        if options.solver == SOLVERS["adagrad"] and self.class_weight is not None:
             raise ParameterError(
                 "class_weight: solver='adagrad' does not support label costs; expected None"
             )
@@ -224,7 +224,7 @@ class PLTClassifier(BatchClassifier, LabelTreeClassifier):
         built = plan.build(rows, indptr, ids, labels)
         trees = [engine_tree(tree, tree.leaf_labels) for tree in built]
         threads = thread_count(self.n_jobs)
-        if options.solver == SOLVERS.index("adagrad"):
+        if options.solver == SOLVERS["adagrad"]:
             # IPLT (Jasinska-Kobus et al. 2021, Algorithm 1)
             learner = iplt_options(options, len(trees)).to_dict()
             model = _core.OnlinePlt.on_trees(learner, trees, len(labels))

@@ -193,7 +193,7 @@ def resolved_stage(parameters: Mapping[str, Any]) -> Any:
     return None if keeps else "calibrate"
 
 
-SOLVERS = ("dual", "adagrad")
+SOLVERS = {"dual": 0, "adagrad": 1}
 LOSSES = {loss.name: loss.value for loss in (_core.BatchLoss.squared_hinge, _core.BatchLoss.log)}
 LINKS = {link.name: link.value for link in _core.Link}
 HINGES = (LINKS["squared_hinge"], LINKS["cubic_hinge"], LINKS["calibrated"])
@@ -219,7 +219,7 @@ _CLASS_WEIGHTS = ("balanced", "propensity")
 class BatchOptions(Options):
     """Options of the core, with defaults resolved and values checked."""
 
-    solver: int
+    solver: int = word("solver", SOLVERS)
     loss: int
     link: int
     cost: float = given("C", real, 1e-6, _LARGEST)
@@ -270,7 +270,6 @@ class BatchOptions(Options):
             p["max_iter"] = _PASSES[problem] if solver == "dual" else _PASSES_OF_ADAGRAD
         return cls._with(
             p,
-            solver=SOLVERS.index(solver),
             loss=_SOFTMAX_LOSS if competing else LOSSES[loss],
             link=LINKS[link or ("logistic" if loss == "log" else "calibrated")],
             online=p.get("online"),
@@ -301,7 +300,6 @@ class BatchOptions(Options):
         online, link = saved["online"], word_for(saved["link"], LINKS)
         return {
             **super()._parameters_of(saved),
-            "solver": dict(enumerate(SOLVERS)).get(saved["solver"]),
             "loss": "log" if competing else word_for(saved["loss"], LOSSES),
             "link": None if link == "logistic" else link,
             "plenty": saved["plenty"],
