@@ -168,18 +168,13 @@ def _json_concept(line: str, number: int) -> Concept:
     notation = row.get("notation")
     if not isinstance(notation, str | None):
         raise RowError(f"'notation' is {kind_of(notation)}; expected a string")
-    alternative = _by_language(row, _ALTERNATIVES)
-    broader = _strings("broader", row.get("broader"))
+    others = _by_language(row, _ALTERNATIVES)
+    alternative = {language: tuple(names) for language, names in others.items()}
+    broader = tuple(_strings("broader", row.get("broader")))
     for names in (preferred.values(), *alternative.values(), broader):
         refuse_half_characters(*names)
     refuse_half_characters(str(identifier), *preferred, *alternative, notation or "")
-    return Concept(
-        str(identifier),
-        preferred,
-        {language: tuple(names) for language, names in alternative.items()},
-        notation,
-        tuple(broader),
-    )
+    return Concept(str(identifier), preferred, alternative, notation, broader)
 
 
 def _by_language(row: Mapping[str, Any], keys: Iterable[str]) -> dict[str, list[str]]:
@@ -274,17 +269,12 @@ def _skos(path: str) -> Iterator[Row]:
         others: dict[str, list[str]] = {}
         for language, name in _literals(graph.objects(concept, skos.altLabel)):
             others.setdefault(language, []).append(name)
-        broader = (one for one in graph.objects(concept, skos.broader) if isinstance(one, iri))
-        yield (
-            number,
-            Concept(
-                str(concept),
-                preferred,
-                {language: tuple(names) for language, names in others.items()},
-                next((code for _, code in _literals(graph.objects(concept, skos.notation))), None),
-                tuple(sorted(map(str, broader))),
-            ),
+        alternative = {language: tuple(names) for language, names in others.items()}
+        notation = next(
+            (code for _, code in _literals(graph.objects(concept, skos.notation))), None
         )
+        above = (str(one) for one in graph.objects(concept, skos.broader) if isinstance(one, iri))
+        yield number, Concept(str(concept), preferred, alternative, notation, tuple(sorted(above)))
 
 
 def _literals(values: Iterable[Any]) -> Iterator[tuple[str, str]]:

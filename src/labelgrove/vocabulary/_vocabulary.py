@@ -302,16 +302,14 @@ class Vocabulary:
 
 
 def _as_object(concept: Concept) -> dict[str, Any]:
-    found: dict[str, Any] = {"id": concept.id}
-    if concept.preferred:
-        found["label"] = dict(concept.preferred)
-    if concept.alternative:
-        found["alternative"] = {name: list(them) for name, them in concept.alternative.items()}
-    if concept.notation is not None:
-        found["notation"] = concept.notation
-    if concept.broader:
-        found["broader"] = list(concept.broader)
-    return found
+    found = {
+        "id": concept.id,
+        "label": dict(concept.preferred),
+        "alternative": {name: list(them) for name, them in concept.alternative.items()},
+        "notation": concept.notation,
+        "broader": list(concept.broader),
+    }
+    return {key: value for key, value in found.items() if value not in (None, {}, [])}
 
 
 def _from_object(found: dict[str, Any]) -> Concept:
