@@ -174,14 +174,9 @@ class SecondStage:
 
     def to_array(self) -> FloatArray:
         """Return the complete state as an array."""
-        return np.concatenate(
-            [
-                [np.nan if self.tail is None else self.tail, self.examples],
-                self.reranking.save(),
-                self.first.save(),
-                self.second.save(),
-            ]
-        )
+        own = [np.nan if self.tail is None else self.tail, self.examples]
+        learnt = self.reranking, self.first, self.second
+        return np.concatenate([own, *(one.save() for one in learnt)])
 
     @classmethod
     def from_array(cls, kept: npt.NDArray[Any]) -> Self:

@@ -170,18 +170,10 @@ def learned_from_file(
             "the header declares a compact model that cannot exist for this algorithm, or that "
             "could learn"
         )
+    let_go = getattr(arrays, "let_go", None)
+    first = load(options.to_dict(), dict(arrays), for_prediction, let_go, check_only)
     learned = Learned(
-        engine=StagedEngine.load(
-            load(
-                options.to_dict(),
-                dict(arrays),
-                for_prediction,
-                getattr(arrays, "let_go", None),
-                check_only,
-            ),
-            arrays,
-            options.sums_bytes,
-        ),
+        engine=StagedEngine.load(first, arrays, options.sums_bytes),
         options=options,
         labels=labels,
         features=_feature_names(header, arrays),
