@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -34,8 +34,7 @@ from labelgrove.metrics._score import (
 AVERAGES = ("macro", "micro", "instance")
 
 
-@dataclass(frozen=True)
-class Counts:
+class Counts(NamedTuple):
     """Sizes of the true sets, the predicted sets and their intersections."""
 
     true: FloatArray
@@ -71,12 +70,9 @@ class Overlap:
 
     def in_all(self, weight: FloatArray | None = None) -> Counts:
         """Count over all pairs of weighted rows and labels; arrays of shape (1,)."""
-        rows = self.by_row()
         if weight is None:
             weight = np.ones(self.n_rows)
-        return Counts(
-            *(np.atleast_1d(weight @ part) for part in (rows.true, rows.predicted, rows.common))
-        )
+        return Counts(*(np.atleast_1d(weight @ part) for part in self.by_row()))
 
     def _label_totals(self, sets: csr_array, weight: FloatArray | None) -> FloatArray:
         of_entry = None if weight is None else np.repeat(weight, np.diff(sets.indptr))

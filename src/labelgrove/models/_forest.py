@@ -27,7 +27,6 @@ class ForestClassifier(BatchClassifier):
 
     _learned: Learned[Options, _core.Forest] | None = None
     _takes_beam = False
-    n_jobs: int | None
 
     def _start(self) -> BatchStart:
         options = self._format.options.from_parameters(self.get_params(deep=False))
