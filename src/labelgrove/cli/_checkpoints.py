@@ -11,12 +11,12 @@ from time import monotonic
 from typing import Any, Self
 
 import labelgrove
+from labelgrove import _numbers
 from labelgrove._errors import DataError
 from labelgrove._paths import followed
 from labelgrove._unfinished import Unfinished, identity
 from labelgrove._version import __version__
 from labelgrove.cli._models import Model
-from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import about_os_error, say_warning
 from labelgrove.data._sniff import files_of
 

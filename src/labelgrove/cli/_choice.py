@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from labelgrove._errors import DataError, ParameterError
+from labelgrove._numbers import counted
 from labelgrove._validation import MAX_MAGNITUDE
 from labelgrove.cli._models import ALGORITHMS, Model, inputs_of
 from labelgrove.cli.streams._console import say, say_warning
-from labelgrove.cli.streams._numbers import counted
 from labelgrove.cli.streams._source import Source, joined, rows
 from labelgrove.data import Examples
 from labelgrove.evaluation import race

@@ -17,10 +17,10 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from labelgrove import _numbers
 from labelgrove.cli._learning import Learning
 from labelgrove.cli._models import Model
 from labelgrove.cli._search import Search
-from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import is_terminal, show_pairs
 from labelgrove.datasets import PythonDoc
 from labelgrove.evaluation import ProgressPoint

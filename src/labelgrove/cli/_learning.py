@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import typer
 
-from labelgrove import distributed
+from labelgrove import _numbers, distributed
 from labelgrove._errors import DataError, FileFormatError
 from labelgrove._interrupts import held_back
 from labelgrove._parameters import byte_count
@@ -33,7 +33,6 @@ from labelgrove.cli._models import (
     targets_of,
     threads_of,
 )
-from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import (
     about_os_error,
     say,

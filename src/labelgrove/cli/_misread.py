@@ -7,9 +7,9 @@ from collections.abc import Collection
 from typing import Any
 from unicodedata import normalize
 
+from labelgrove._numbers import counted
 from labelgrove.cli._models import Model
 from labelgrove.cli.streams._console import say_warning
-from labelgrove.cli.streams._numbers import counted
 from labelgrove.data import Columns
 
 _SEPARATORS = (",", "|", ";")

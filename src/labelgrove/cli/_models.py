@@ -12,6 +12,7 @@ from typing import Any
 
 import labelgrove
 from labelgrove._errors import DataError, FileFormatError, ModelFileError, ParameterError
+from labelgrove._numbers import counted
 from labelgrove._parameters import thread_count
 from labelgrove._paths import followed
 from labelgrove.cli._application import OPTIONS, trusting
@@ -26,7 +27,6 @@ from labelgrove.cli._options import (
 )
 from labelgrove.cli._remote import is_address
 from labelgrove.cli._trees import read_tree, with_string_labels
-from labelgrove.cli.streams._numbers import counted
 from labelgrove.cli.streams._source import Source
 from labelgrove.data import Columns, Examples, read_vectors
 from labelgrove.models import ESTIMATORS, TextClassifier

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from labelgrove._errors import DataError, LabelGroveError
+from labelgrove._numbers import counted
 from labelgrove.cli._options import Reading
 from labelgrove.cli.streams._console import encode_prediction, say, write_json
-from labelgrove.cli.streams._numbers import counted
 from labelgrove.cli.streams._output import Output
 from labelgrove.cli.streams._progress import shown
 from labelgrove.cli.streams._source import Source

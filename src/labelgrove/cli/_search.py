@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from labelgrove._cuts import Cut, reaches
 from labelgrove._errors import ParameterError
+from labelgrove._numbers import counted
 from labelgrove.cli._models import Model, estimator_of
 from labelgrove.cli.streams._console import say_warning
-from labelgrove.cli.streams._numbers import counted
 from labelgrove.data import read_filter_pairs
 from labelgrove.evaluation._observed import most_excluded
 from labelgrove.models.thresholds._tuner import about_thresholds

@@ -14,10 +14,10 @@ import numpy as np
 import labelgrove
 from labelgrove._errors import DataError, FileFormatError, ParameterError
 from labelgrove._names import integer_in, on_one_line
+from labelgrove._numbers import counted
 from labelgrove.cli._application import trusting
 from labelgrove.cli._options import AS_FOUND, Naming, Reading, settable, text_features
 from labelgrove.cli.streams._console import say_warning
-from labelgrove.cli.streams._numbers import counted
 from labelgrove.cli.streams._source import Source, joined
 from labelgrove.data import Examples
 from labelgrove.data._csv import decoded_lines

@@ -8,6 +8,7 @@ from importlib.resources import files
 from os import PathLike, fspath
 from typing import Any
 
+from labelgrove._numbers import counted
 from labelgrove._optional import optional
 from labelgrove._version import __version__
 from labelgrove.data._sink import open_sink
@@ -32,6 +33,7 @@ def write_page(path: str | PathLike[str], template: str, content: dict[str, Any]
     )
     html = environment.get_template(template).render(
         **content,
+        counted=counted,
         data=safe(_json(content["page"])),
         style=safe(_part("style.css")),
         script=safe("\n".join(map(_part, _SCRIPTS))),

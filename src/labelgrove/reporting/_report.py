@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from labelgrove._names import on_one_line
+from labelgrove._numbers import counted
 from labelgrove.metrics import Bootstrap
 from labelgrove.metrics._score import Interval, Score
 from labelgrove.reporting import _changes, _chart_parts, _charts, _sections
@@ -215,17 +216,13 @@ def _in_charts(names: Sequence[str]) -> list[str]:
     return short if len(set(short)) == len(short) else [f"{i}: {n}" for i, n in enumerate(short, 1)]
 
 
-def _examples(number: int) -> str:
-    return f"{number:,} example{'s' * (number != 1)}"
-
-
 def _facts(model: Any, measured: Measured, data_name: str) -> list[tuple[str, str]]:
     found = measured.figures
     facts = [
         ("model", type(model).__name__),
-        ("learnt from", _examples(measured.examples_seen)),
+        ("learnt from", counted(measured.examples_seen, "example")),
         ("labels", f"{int(measured.known.sum()):,}"),
-        ("measured on", f"{_examples(found['examples'])} of {data_name}"),
+        ("measured on", f"{counted(found['examples'], 'example')} of {data_name}"),
         ("labels per example", f"{measured.truth.nnz / found['examples']:.1f}"),
     ]
     if found["unknown_labels"]:

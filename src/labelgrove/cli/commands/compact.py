@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from labelgrove import _numbers
 from labelgrove._errors import ParameterError
 from labelgrove._parameters import byte_count
 from labelgrove._unfinished import Unfinished
@@ -22,7 +23,6 @@ from labelgrove.cli._models import (
     load_model,
     targets_of,
 )
-from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import say_warning, show_result
 from labelgrove.models import CompactionReport
 from labelgrove.models._label_tree import LabelTreeClassifier

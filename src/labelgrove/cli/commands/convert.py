@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
+from labelgrove import _numbers
 from labelgrove._errors import ParameterError
 from labelgrove.cli import _options
-from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import show_result
 from labelgrove.cli.streams._progress import ShareLine, shown
 from labelgrove.data import convert as convert_files

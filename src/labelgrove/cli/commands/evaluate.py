@@ -11,13 +11,13 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Group
 from rich.table import Table
 
+from labelgrove import _numbers
 from labelgrove._cuts import Cut
 from labelgrove._errors import DataError, ParameterError
 from labelgrove.cli import _options
 from labelgrove.cli._misread import warn_of_joined_labels
 from labelgrove.cli._models import Model, inputs_of, labelled, load_model
 from labelgrove.cli._search import chosen_cut, excluded_labels, label_of
-from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import encode, say_warning, show, show_pairs, write_json
 from labelgrove.cli.streams._output import Output
 from labelgrove.cli.streams._progress import shown

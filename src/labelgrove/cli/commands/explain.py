@@ -13,12 +13,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from labelgrove import _numbers
 from labelgrove._errors import DataError, ModelStateError, ParameterError
 from labelgrove._names import integer_in
 from labelgrove.cli import _options
 from labelgrove.cli._models import Model, algorithm_of, inputs_of, load_model, unlabelled
 from labelgrove.cli._search import chosen_cut
-from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import is_terminal, show, write_json
 from labelgrove.models import Explanation, Highlight, LabelExplanation, Step, TextClassifier
 

@@ -10,13 +10,13 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from labelgrove import _numbers
 from labelgrove._errors import ModelStateError
 from labelgrove._names import on_one_line
 from labelgrove._versions import versions
 from labelgrove.cli._models import Model, algorithm_of, estimator_of, load_model
 from labelgrove.cli._options import JsonOption, settable
 from labelgrove.cli._search import distribution, in_words, least_in_words
-from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import show_result
 from labelgrove.data import Columns
 from labelgrove.models import FastXMLClassifier, LdSMClassifier, LOMTreeClassifier, TextClassifier

@@ -8,13 +8,13 @@ import typer
 
 from labelgrove._errors import DataError, FileFormatError, ParameterError
 from labelgrove._names import integer_in
+from labelgrove._numbers import counted
 from labelgrove._paths import is_there
 from labelgrove.cli import _options
 from labelgrove.cli._models import Model, inputs_of, load_model, unlabelled
 from labelgrove.cli._remote import is_address, predict_there
 from labelgrove.cli._search import DEFAULT_K, Search, chosen_cut, excluded_labels
 from labelgrove.cli.streams._console import encode_prediction, say_warning
-from labelgrove.cli.streams._numbers import counted
 from labelgrove.cli.streams._output import Output
 from labelgrove.cli.streams._progress import shown
 from labelgrove.data._csv import decoded_lines

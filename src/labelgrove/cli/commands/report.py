@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
+from labelgrove import _numbers
 from labelgrove._errors import DataError
 from labelgrove.cli import _options
 from labelgrove.cli._models import Model, check_can_write, inputs_of, labelled, load_model
 from labelgrove.cli._search import excluded_labels
-from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import show_pairs
 from labelgrove.cli.streams._progress import ProgressLine, shown
 from labelgrove.reporting import write_report

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from labelgrove._errors import DataError, LabelGroveError, MissingDependencyError, ParameterError
+from labelgrove._numbers import counted
 from labelgrove._parameters import byte_count
 from labelgrove._paths import named
 from labelgrove.cli._remote import is_address
 from labelgrove.cli.streams._console import STANDARD_OUTPUT, encode, say, write_json
-from labelgrove.cli.streams._numbers import counted
 
 if TYPE_CHECKING:
     from labelgrove.service import Service

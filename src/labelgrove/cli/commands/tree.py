@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 import typer
 from rich.text import Text
 
+from labelgrove import _numbers
 from labelgrove._errors import ParameterError
 from labelgrove._paths import named
 from labelgrove.cli import _options
@@ -26,7 +27,6 @@ from labelgrove.cli._trees import (
     read_tree,
     tree_as_bytes,
 )
-from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import (
     STANDARD_OUTPUT,
     output_console,

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from labelgrove import _numbers
 from labelgrove._errors import DataError, ParameterError
 from labelgrove._unfinished import Unfinished
 from labelgrove.cli import _options
@@ -22,7 +23,6 @@ from labelgrove.cli._models import (
     load_model,
 )
 from labelgrove.cli._search import distribution, excluded_labels, in_words, least_in_words
-from labelgrove.cli.streams import _numbers
 from labelgrove.cli.streams._console import say_warning, show_result
 from labelgrove.cli.streams._progress import ProgressLine, shown
 from labelgrove.cli.streams._source import Source

@@ -14,7 +14,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from labelgrove.cli.streams import _numbers
+from labelgrove import _numbers
 from labelgrove.cli.streams._console import is_terminal, message_console
 from labelgrove.data import Examples
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labelgrove.cli.streams import _numbers
+from labelgrove import _numbers
 
 
 @given(st.integers(0, 10**14))
