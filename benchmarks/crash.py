@@ -24,7 +24,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -33,7 +32,7 @@ from typing import Any
 import labelgrove.service._database as database
 from benchmarks._results import write
 from labelgrove.service import Service, Settings, serve
-from labelgrove.service._database import Reading
+from labelgrove.service._database import reading
 from labelgrove.service._events import body_of
 from labelgrove.service._history import History
 from labelgrove.service._model import Learner
@@ -155,18 +154,18 @@ class Witness:
 
     def check(self, folder: Path, sent: Sent) -> int:
         """Check log and model against the acknowledged requests; return the last sequence."""
-        with closing(Reading(folder / "log.sqlite")) as log:
-            rows = log.read(0, -1)
+        with reading(folder / "log.sqlite") as read:
+            rows = read(0, -1)
             controls = [row for row in rows if row.kind not in {"learn", "forgotten"}]
             self._check_log(rows, sent)
             head = rows[-1].sequence
-            history = History(self._empty, SETTINGS, controls, log.read)
+            history = History(self._empty, SETTINGS, controls, read)
             fresh = rows[self._learner.sequence :]
             if any(row.kind == "forget" for row in fresh):
                 self._learner = history.model_at(head)
             else:
                 history.advance(self._learner, fresh)
-            served = History(folder, SETTINGS, controls, log.read).model_at(head)
+            served = History(folder, SETTINGS, controls, read).model_at(head)
         if served.fingerprint() != self._learner.fingerprint():
             raise Failure(f"event {head}: the model differs from that of an uninterrupted run")
         return head

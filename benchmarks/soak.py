@@ -17,7 +17,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from benchmarks._results import RESULTS, write
 from benchmarks.service import Server
 from labelgrove.client import Client
 from labelgrove.service import Settings
-from labelgrove.service._database import Reading
+from labelgrove.service._database import reading
 
 SETTINGS = Settings(text={"n_features": 2**14}, snapshot_every=5_000)
 CLIENTS = 3
@@ -165,8 +164,8 @@ def settled(servers: Sequence[Server]) -> dict[str, Any]:
 
 def check_log(path: Path, sent: Sent) -> None:
     """Check that the log has every acknowledged example once, and no forgotten one."""
-    with closing(Reading(path)) as log:
-        stored = Counter(row.name for row in log.read(0, -1) if row.kind == "learn")
+    with reading(path) as read:
+        stored = Counter(row.name for row in read(0, -1) if row.kind == "learn")
     expected = Counter(sent.names) - Counter(sent.forgotten)
     assert stored == expected, f"{path}: {len(stored)} examples; expected {len(expected)}"
 

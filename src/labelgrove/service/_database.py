@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 
 from labelgrove._errors import DataError
@@ -60,22 +61,11 @@ def is_disk_full(failure: BaseException) -> bool:
     return getattr(failure, "sqlite_errorname", "") in _FULL
 
 
-class Reading:
-    """The events of a log that another process writes."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        with refusing_damage(path):
-            self._connection = connect(path, reading=True)
-
-    def read(self, after: int, limit: int) -> list[Row]:
-        """Return at most `limit` events after a sequence number."""
-        with refusing_damage(self._path):
-            return events_after(self._connection, self._path, after, limit)
-
-    def close(self) -> None:
-        """Close the database."""
-        self._connection.close()
+@contextmanager
+def reading(path: Path) -> Iterator[Callable[[int, int], list[Row]]]:
+    """Open a log that another process writes; yields a function as `Log.read`, -1 for no limit."""
+    with refusing_damage(path), closing(connect(path, reading=True)) as connection:
+        yield partial(events_after, connection, path)
 
 
 def has_events(path: Path) -> bool:

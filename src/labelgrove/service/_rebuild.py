@@ -14,7 +14,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ import msgspec
 
 from labelgrove import TextClassifier
 from labelgrove._errors import LabelGroveError
-from labelgrove.service._database import Reading, is_disk_full
+from labelgrove.service._database import is_disk_full, reading
 from labelgrove.service._events import NAME_CHANGES, NEW_BEGINNINGS, Example, Row, named_now
 from labelgrove.service._history import History
 from labelgrove.service._model import batch_model, learnt_anew, teach
@@ -47,11 +46,11 @@ class Comparison(msgspec.Struct):
 
 def compare(folder: Path, head: int) -> Comparison:
     """Build a model from all but the end of the log up to `head`, and compare both models there."""
-    with closing(Reading(folder / "log.sqlite")) as log:
-        rows = log.read(0, head)
+    with reading(folder / "log.sqlite") as read:
+        rows = read(0, head)
         controls = [row for row in rows if row.kind not in {"learn", "forgotten"}]
         settings = msgspec.json.decode(controls[0].body, type=Settings)
-        history = History(folder, settings, controls, log.read)
+        history = History(folder, settings, controls, read)
         changes = [row for row in controls if row.kind in NAME_CHANGES]
         examples = list(named_now(rows, changes))
         if len(examples) < _LEAST:
