@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
 from contextlib import nullcontext
 from dataclasses import asdict, replace
@@ -32,9 +32,11 @@ from labelgrove.distributed._executors import TRIES, Workers
 from labelgrove.distributed._plan import plan_units
 from labelgrove.distributed._tasks import (
     RUN,
+    Arrays,
     Job,
     Pieces,
     Source,
+    arrays_of_tree,
     assembled,
     build_tree,
     count,
@@ -44,8 +46,8 @@ from labelgrove.distributed._tasks import (
     is_done,
     join,
     learn,
+    perform,
     store,
-    store_tree,
     stored,
     weigh,
 )
@@ -72,6 +74,7 @@ _SHARE_OF_TEXTS = 0.25
 """Time to turn texts into rows, relative to the time to learn from these."""
 
 Tell = Callable[[float], None]
+Task = Callable[[], Arrays]
 Model = TypeVar("Model", PLTClassifier, TextClassifier)
 
 
@@ -282,27 +285,18 @@ class _Run:
             return
         n_bytes = np.maximum(np.diff(texts.indptr), 1)
         parts = _ranges(n_bytes, max(job.memory // _TEXT_BYTES, 1))
+        counted = [job / f"counted-{part:05d}" for part in range(len(parts))]
         if not is_done(job / "text"):
-            counted = [job / f"counted-{part:05d}" for part in range(len(parts))]
-            counts = [
-                partial(count, job, front, part, *ends, self._threads)
-                for part, ends in enumerate(parts)
-            ]
-            self._run(list(zip(counted, counts, strict=True)), (-_SHARE_OF_TEXTS, -0.1))
+            counts = [partial(count, job, front, *ends, self._threads) for ends in parts]
+            self._run(dict(zip(counted, counts, strict=True)), (-_SHARE_OF_TEXTS, -0.1))
             whole = clone(front)
-            for part in range(len(parts)):
-                whole.add(counts_of(job, part))
+            for path in counted:
+                whole.add(counts_of(job, path))
             store(job / "text", whole.state()[1])
-        self._run(
-            [
-                (job / f"rows-{part:05d}", partial(weigh, job, part, self._threads))
-                for part in range(len(parts))
-            ],
-            (-0.1, 0.0),
-        )
-        join(job, "rows", len(parts))
-        for part in range(len(parts)):
-            (job / f"counted-{part:05d}").unlink()
+        rows = [partial(weigh, job, path, self._threads) for path in counted]
+        self._run_and_join("rows", rows, (-0.1, 0.0))
+        for path in counted:
+            path.unlink()
 
     def _find_scale(self) -> None:
         """Measure all rows, unless each is scaled to unit length: a task sees only some of them."""
@@ -327,25 +321,13 @@ class _Run:
                     tree = plan.one(self._counts, self._dataset.n_rows, None, None, number)
                 else:
                     tree = over_ids(plan.given, self._labels, self._counts)
-                store_tree(job, number, tree)
+                store(trees[number], arrays_of_tree(tree))
             return
         if not is_done(job / "vectors"):
-            parts = self._label_ranges()
-            self._run(
-                [
-                    (job / f"vectors-{part:05d}", partial(embed, job, part, *ends, self._threads))
-                    for part, ends in enumerate(parts)
-                ],
-                (0.0, 0.1),
-            )
-            join(job, "vectors", len(parts))
-        self._run(
-            [
-                (folder, partial(build_tree, job, plan, number))
-                for number, folder in enumerate(trees)
-            ],
-            (0.1, 0.2),
-        )
+            vectors = [partial(embed, job, *ends, self._threads) for ends in self._label_ranges()]
+            self._run_and_join("vectors", vectors, (0.0, 0.1))
+        tasks = {path: partial(build_tree, job, plan, n) for n, path in enumerate(trees)}
+        self._run(tasks, (0.1, 0.2))
 
     def _label_ranges(self) -> list[tuple[int, int]]:
         """Split the labels into ranges that fit into memory."""
@@ -356,19 +338,15 @@ class _Run:
         return _ranges(cells, max(self._job.memory // _VECTOR_BYTES, 1))
 
     def _learn(self) -> None:
-        job, tasks = self._job, []
+        job, tasks = self._job, dict[Path, Task]()
         watched = self._core_progress if self._workers is None else None
         for number in range(self._plan.n_trees):
             if not is_done(job / f"units-{number}"):
                 plan_units(job, number, self._threads)
             (ends,) = stored(job / f"units-{number}", "ends")
-            tasks += [
-                (
-                    job / f"blocks-{number}-{unit:06d}",
-                    partial(learn, job, number, unit, self._threads, watched),
-                )
-                for unit in range(len(ends) - 1)
-            ]
+            for unit in range(len(ends) - 1):
+                task = partial(learn, job, number, unit, self._threads, watched)
+                tasks[job / f"blocks-{number}-{unit:06d}"] = task
         self._run(tasks, (0.2, 1.0))
 
     def _save(self) -> None:
@@ -393,11 +371,15 @@ class _Run:
 
     # --- running tasks -----------------------------------------------------------------------
 
-    def _run(
-        self, tasks: Sequence[tuple[Path, Callable[[], None]]], span: tuple[float, float]
-    ) -> None:
+    def _run_and_join(self, name: str, tasks: Sequence[Task], span: tuple[float, float]) -> None:
+        """Run tasks that make rows, and concatenate these."""
+        parts = [self._job / f"{name}-{part:05d}" for part in range(len(tasks))]
+        self._run(dict(zip(parts, tasks, strict=True)), span)
+        join(parts, self._job / name)
+
+    def _run(self, tasks: Mapping[Path, Task], span: tuple[float, float]) -> None:
         """Run the tasks whose results do not exist."""
-        todo = [task for folder, task in tasks if not is_done(folder)]
+        todo = [partial(perform, path, task) for path, task in tasks.items() if not is_done(path)]
         done, (begin, end) = len(tasks) - len(todo), span
 
         def tell() -> None:

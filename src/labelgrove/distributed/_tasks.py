@@ -1,8 +1,9 @@
-"""Training in pieces: pure tasks over a data set and a folder, where each writes its result.
+"""Training in pieces: pure tasks over a data set and a folder with their results.
 
 A task is a function of a `Job` and a few numbers. It maps the data set and the results of earlier
-tasks by path, and writes its arrays to a file that appears only when it is complete. So tasks may
-run anywhere, in any order, any number of times, and even concurrently with themselves.
+tasks by path, and returns arrays, which `perform` writes to a file that appears only when it is
+complete. So tasks may run anywhere, in any order, any number of times, and even concurrently with
+themselves.
 """
 
 from __future__ import annotations
@@ -67,6 +68,11 @@ def is_done(path: Path) -> bool:
 def store(path: Path, arrays: Mapping[str, Storable]) -> None:
     """Write arrays into a file, which appears with all of them or not at all."""
     write_model(path, {"algorithm": "part"}, arrays)
+
+
+def perform(path: Path, task: Callable[[], Mapping[str, Storable]]) -> None:
+    """Run a task, and write its result."""
+    store(path, task())
 
 
 def stored(path: Path, *names: str) -> list[npt.NDArray[Any]]:
@@ -211,21 +217,21 @@ def gathered(
 # --- tasks ---------------------------------------------------------------------------------------
 
 
-def count(job: Job, front: TextFeatures, part: int, begin: int, end: int, threads: int) -> None:
+def count(job: Job, front: TextFeatures, begin: int, end: int, threads: int) -> Arrays:
     """Count the features of the texts from ``begin`` to ``end``."""
     texts = texts_over(job.data, opened(job.data, job.header))
-    _store_rows(job / f"counted-{part:05d}", front.counted(texts[begin:end], threads).rows)
+    return _arrays_of(front.counted(texts[begin:end], threads).rows)
 
 
-def weigh(job: Job, part: int, threads: int) -> None:
+def weigh(job: Job, counted: Path, threads: int) -> Arrays:
     """Turn the counts of some texts into rows, once all texts have been counted."""
-    rows = front_end(job).weighted(counts_of(job, part), threads, as_next=False).without_zeros()
-    _store_rows(job / f"rows-{part:05d}", rows)
+    counts = counts_of(job, counted)
+    return _arrays_of(front_end(job).weighted(counts, threads, as_next=False).without_zeros())
 
 
-def counts_of(job: Job, part: int) -> CountedTexts:
+def counts_of(job: Job, counted: Path) -> CountedTexts:
     """Return the texts counted by a task."""
-    ends, ids, values = stored(job / f"counted-{part:05d}", "indptr", "ids", "values")
+    ends, ids, values = stored(counted, "indptr", "ids", "values")
     rows = Rows(ends, ids.view(np.uint32), values, len(ends) - 1, job.width, dense=False)
     return CountedTexts((rows,))
 
@@ -238,12 +244,11 @@ def front_end(job: Job) -> TextFeatures:
     return front
 
 
-def _store_rows(path: Path, rows: Rows) -> None:
-    ids = rows.ids.view(np.int32)
-    store(path, {"indptr": rows.indptr, "ids": ids, "values": rows.values})
+def _arrays_of(rows: Rows) -> Arrays:
+    return {"indptr": rows.indptr, "ids": rows.ids.view(np.int32), "values": rows.values}
 
 
-def embed(job: Job, part: int, begin: int, end: int, threads: int) -> None:
+def embed(job: Job, begin: int, end: int, threads: int) -> Arrays:
     """Compute the vectors of the labels from ``begin`` to ``end``: sums of their rows.
 
     A label's vector depends only on the label's rows, in order, so it has the same bytes whichever
@@ -257,29 +262,28 @@ def embed(job: Job, part: int, begin: int, end: int, threads: int) -> None:
     present = np.arange(begin, end)
     vectors = embed_labels(source.rows(rows), label_matrix(indptr, ids, present), threads)
     indptr = vectors.indptr.astype(np.int64)
-    arrays = {"indptr": indptr, "ids": vectors.indices.astype(np.int32), "values": vectors.data}
-    store(job / f"vectors-{part:05d}", arrays)
+    return {"indptr": indptr, "ids": vectors.indices.astype(np.int32), "values": vectors.data}
 
 
-def build_tree(job: Job, plan: TreePlan, number: int) -> None:
+def build_tree(job: Job, plan: TreePlan, number: int) -> Arrays:
     """Cluster the labels that occur, from their vectors."""
     (counts,), indicator = stored(job / "counts", "counts"), None
     vectors = csr_over(stored(job / "vectors", "indptr", "ids", "values"), job.width)
     if plan.needs_indicator:
         source = Source(job)
         indicator = label_matrix(source.label_ends, source.labels, np.flatnonzero(counts))
-    store_tree(job, number, plan.one(counts, job.header.rows, vectors, indicator, number))
+    return arrays_of_tree(plan.one(counts, job.header.rows, vectors, indicator, number))
 
 
-def store_tree(job: Job, number: int, tree: LabelTree) -> None:
-    """Write a tree over ids of labels, as the engine takes it."""
+def arrays_of_tree(tree: LabelTree) -> Arrays:
+    """Return a tree over ids of labels as the engine takes it."""
     parents, labels = engine_tree(tree, tree.leaf_labels)
-    store(job / f"tree-{number}", {"parents": parents, "labels": labels})
+    return {"parents": parents, "labels": labels}
 
 
 def learn(
     job: Job, number: int, unit: int, threads: int, progress: _core.Progress | None = None
-) -> None:
+) -> Arrays:
     """Learn the nodes of a unit, from the rows that have a label below one of them."""
     tree = stored(job / f"tree-{number}", "parents", "labels")
     nodes, ends, needs = stored(job / f"units-{number}", "nodes", "ends", "needs")
@@ -292,7 +296,7 @@ def learn(
         costs = np.array(stored(job / "costs", "costs")[0])
     make = partial(_room, job) if needs[unit] > job.memory else None
     learnt = source.rows(rows, np.empty if make is None else partial(_array, make))
-    blocks = _core.train_batch_nodes(
+    return _core.train_batch_nodes(
         job.options,
         tuple(np.array(array) for array in tree),
         own,
@@ -304,7 +308,6 @@ def learn(
         progress or _core.Progress(),
         make,
     )
-    store(job / f"blocks-{number}-{unit:06d}", blocks)
 
 
 def labels_below(
@@ -344,9 +347,8 @@ def _array(room: Callable[[int], npt.NDArray[np.uint8]], size: int, dtype: Any) 
 # --- joining the results of tasks ----------------------------------------------------------------
 
 
-def join(job: Job, name: str, parts: int) -> None:
+def join(paths: Sequence[Path], whole: Path) -> None:
     """Concatenate the rows written by several tasks."""
-    paths = [job / f"{name}-{part:05d}" for part in range(parts)]
 
     def indptr() -> Iterator[npt.NDArray[Any]]:
         yield np.zeros(1, np.int64)
@@ -360,12 +362,12 @@ def join(job: Job, name: str, parts: int) -> None:
         for path in paths:  # each stays open for as long as its arrays are in use
             yield from stored(path, array)
 
-    whole = {
+    rows = {
         "indptr": Pieces(np.dtype(np.int64), indptr),
         "ids": Pieces(np.dtype(np.int32), partial(entries, "ids")),
         "values": Pieces(np.dtype(np.float32), partial(entries, "values")),
     }
-    store(job / name, whole)
+    store(whole, rows)
     for path in paths:
         path.unlink()
 
