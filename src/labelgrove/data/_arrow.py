@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -99,16 +99,15 @@ def read_dataset(name: str, dataset: Any, columns: Columns, *, labels_required: 
     features = dataset.features or {}
     there = dataset.column_names or list(features) or list(next(iter(dataset), {}))
     text, labels = _chosen(name, there, columns, labels_required)
-    called = {column: _class_names(features.get(column)) for column in labels}
 
     def batches() -> Iterator[Rows]:
+        wanted = (*text, *labels)
         for batch in dataset.iter(batch_size=_BATCH):
-            values = [_called(batch[column], called.get(column)) for column in (*text, *labels)]
-            yield [
-                dict(zip((*text, *labels), row, strict=True)) for row in zip(*values, strict=True)
-            ]
+            values = [batch[column] for column in wanted]
+            yield [dict(zip(wanted, row, strict=True)) for row in zip(*values, strict=True)]
 
-    pieces = record_pieces(name, batches(), columns, text, labels)
+    called = _with_class_names(batches(), features, labels)
+    pieces = record_pieces(name, called, columns, text, labels)
     rows = len(dataset) if hasattr(dataset, "__len__") else None
     return Contents(pieces, is_text=True, labels_are_int=False, declared_rows=rows)
 
@@ -133,19 +132,24 @@ def _stored_features(schema: Any) -> dict[str, Any]:
     return {}
 
 
-def _called(values: list[Any], names: list[str] | None) -> list[Any]:
-    if names is None:
-        return values
-    return [
-        _called([one for one in value if one != _NO_CLASS], names)
-        if isinstance(value, list)
-        else None
-        if value == _NO_CLASS
-        else names[value]
-        if isinstance(value, int) and 0 <= value < len(names)
-        else value
-        for value in values
-    ]
+def _with_class_names(
+    batches: Iterator[Rows], features: Mapping[str, Any], labels: Sequence[str]
+) -> Iterator[Rows]:
+    """Replace the numbers of classes in the columns of labels, where their features name them."""
+    names_in = {one: names for one in labels if (names := _class_names(features.get(one)))}
+    for rows in batches:
+        for row in rows:
+            for column, names in names_in.items():
+                row[column] = _called(row[column], names)
+        yield rows
+
+
+def _called(value: Any, names: list[str]) -> Any:
+    if isinstance(value, list):
+        return [_called(one, names) for one in value if one != _NO_CLASS]
+    if value == _NO_CLASS:
+        return None
+    return names[value] if isinstance(value, int) and 0 <= value < len(names) else value
 
 
 def _contents(
@@ -158,20 +162,14 @@ def _contents(
     rows: int | None,
 ) -> Contents:
     text, labels = _chosen(path, schema.names, columns, labels_required)
-    features = _stored_features(schema)
-    numbered = {one: names for one in labels if (names := _class_names(features.get(one)))}
 
     def lists() -> Iterator[Rows]:
         with _named(path, what):
             for batch in batches(list(dict.fromkeys([*text, *labels]))):
-                rows = batch.to_pylist()
-                for one, names in numbered.items():
-                    values = _called([row[one] for row in rows], names)
-                    for row, value in zip(rows, values, strict=True):
-                        row[one] = value
-                yield rows
+                yield batch.to_pylist()
 
-    pieces = record_pieces(path, lists(), columns, text, labels)
+    called = _with_class_names(lists(), _stored_features(schema), labels)
+    pieces = record_pieces(path, called, columns, text, labels)
     return Contents(pieces, is_text=True, labels_are_int=False, declared_rows=rows)
 
 
