@@ -193,9 +193,9 @@ def test_a_body_that_is_answered_before_it_ends_does_not_keep_the_connection(
 
         for _ in range(2):  # a body that ends soon after its answer does no harm
             begin_and_be_answered()
-            until(lambda: protocols[0]._rest is not None)
+            until(lambda: "rest" in protocols[0]._timers)
             connection.sendall(b"0\r\n\r\n")
-            until(lambda: protocols[0]._rest is None)
+            until(lambda: "rest" not in protocols[0]._timers)
         monkeypatch.setattr(app, "BODY_SECONDS", 0.05)
         begin_and_be_answered()
 
@@ -232,11 +232,12 @@ def test_who_reads_slowly_is_waited_for() -> None:
     protocol = app.Protocol.__new__(app.Protocol)
     protocol.transport = Mock(get_write_buffer_size=lambda: left.pop(0))
     protocol.loop = Mock(call_later=lambda *call: calls.append(call))
+    protocol._timers = {}
     protocol._watch_reading()
     for _ in range(3):
         protocol.transport.abort.assert_not_called()
-        _, again, before = calls.pop()
-        again(before)
+        _, again = calls.pop()
+        again()
     protocol.transport.abort.assert_called_once()
     assert not calls
 

@@ -169,14 +169,12 @@ class Protocol(HttpToolsProtocol):
     """
 
     _head_bytes = 0
-    _deadline: asyncio.TimerHandle | None = None
-    _rest: asyncio.TimerHandle | None = None
-    _reading: asyncio.TimerHandle | None = None
     head_is_known = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.parser: Any = _Parser(self)
+        self._timers: dict[str, asyncio.TimerHandle] = {}  # of the head, the rest and reading
 
     def framing(self) -> bytes:
         """Return a head for the body of the last request."""
@@ -192,9 +190,8 @@ class Protocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the timers."""
-        self._head_is_here()
-        self._body_is_here()
-        self._client_reads()
+        for what in ("head", "rest", "reading"):
+            self._stop(what)
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
@@ -204,7 +201,7 @@ class Protocol(HttpToolsProtocol):
 
     def resume_writing(self) -> None:
         """Stop watching: the client has read everything."""
-        self._client_reads()
+        self._stop("reading")
         super().resume_writing()
 
     def eof_received(self) -> bool:  # type: ignore[override]
@@ -217,10 +214,10 @@ class Protocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Receive data; close the connection if a head grows too large."""
-        if self._deadline is not None:
+        if "head" in self._timers:
             self._head_bytes += len(data)
         super().data_received(data)
-        if self._deadline is not None and self._head_bytes > _HEAD_BYTES:
+        if "head" in self._timers and self._head_bytes > _HEAD_BYTES:
             self.transport.close()
 
     def on_message_begin(self) -> None:
@@ -228,14 +225,14 @@ class Protocol(HttpToolsProtocol):
         if self.head_is_known:
             return
         super().on_message_begin()
-        if self._deadline is None:
+        if "head" not in self._timers:
             self._expect_head()
 
     def on_headers_complete(self) -> None:
         """Stop the timer once the head is complete."""
         if self.head_is_known:
             return
-        self._head_is_here()
+        self._stop("head")
         too_many = len(self.connections) > _MOST_CONNECTIONS
         self.app = _too_many if too_many else self.config.loaded_app
         super().on_headers_complete()
@@ -253,14 +250,14 @@ class Protocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """End the body, unless it follows in another parser."""
         if not self.parser.should_upgrade():
-            self._body_is_here()
+            self._stop("rest")
             super().on_message_complete()
 
     def on_response_complete(self) -> None:
         """Start a timer for the rest of the body; a client may send all of it before it reads."""
         super().on_response_complete()
         if self.cycle.response_complete and self.cycle.more_body:
-            self._rest = self.loop.call_later(BODY_SECONDS, self.transport.close)
+            self._start("rest", BODY_SECONDS, self.transport.close)
 
     def shutdown(self) -> None:
         """Close the connection once its request is answered, or does not arrive soon."""
@@ -276,27 +273,18 @@ class Protocol(HttpToolsProtocol):
         if left >= before:
             self.transport.abort()
         else:
-            again = self._watch_reading
-            self._reading = self.loop.call_later(_READING_SECONDS, again, left)
-
-    def _client_reads(self) -> None:
-        if self._reading is not None:
-            self._reading.cancel()
-            self._reading = None
+            self._start("reading", _READING_SECONDS, partial(self._watch_reading, left))
 
     def _expect_head(self) -> None:
         self._head_bytes = 0
-        self._deadline = self.loop.call_later(_HEAD_SECONDS, self.transport.close)
+        self._start("head", _HEAD_SECONDS, self.transport.close)
 
-    def _head_is_here(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
+    def _start(self, what: str, seconds: float, then: Callable[[], object]) -> None:
+        self._timers[what] = self.loop.call_later(seconds, then)
 
-    def _body_is_here(self) -> None:
-        if self._rest is not None:
-            self._rest.cancel()
-            self._rest = None
+    def _stop(self, what: str) -> None:
+        if what in self._timers:
+            self._timers.pop(what).cancel()
 
 
 class _Server(uvicorn.Server):
