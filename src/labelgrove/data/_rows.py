@@ -18,20 +18,10 @@ class RowError(Exception):
 
 @dataclass(frozen=True)
 class Bounds:
-    """Numbers of features and labels declared by the header, if there is one."""
+    """Numbers of features and labels: those that the header declares, or else the most possible."""
 
-    features: int | None = None
-    labels: int | None = None
-
-    @property
-    def feature_limit(self) -> int:
-        """Exclusive upper bound on feature ids."""
-        return MAX_ID + 1 if self.features is None else self.features
-
-    @property
-    def label_limit(self) -> int:
-        """Exclusive upper bound on label ids."""
-        return MAX_ID + 1 if self.labels is None else self.labels
+    features: int = MAX_ID + 1
+    labels: int = MAX_ID + 1
 
 
 def shown(token: bytes | str) -> str:
@@ -74,8 +64,8 @@ def parse_feature_row(
     return ids, [features[feature] for feature in ids]
 
 
-def _identifier(token: bytes, what: str, declared: int | None, context: bytes = b"") -> int:
-    """Parse a feature or label id below the number declared by the header, or else up to MAX_ID."""
+def _identifier(token: bytes, what: str, declared: int, context: bytes = b"") -> int:
+    """Parse a feature or label id below the declared number."""
     if not token.isdigit():
         raise RowError(
             f"{shown(context or token)} is not a {what}; expected an integer from 0 to {MAX_ID}"
@@ -84,7 +74,7 @@ def _identifier(token: bytes, what: str, declared: int | None, context: bytes = 
     number = int(digits) if len(digits) <= len(str(MAX_ID)) else MAX_ID + 1
     if number > MAX_ID:
         raise RowError(f"{what} {shown(digits)} is too large; expected at most {MAX_ID}")
-    if declared is not None and number >= declared:
+    if number >= declared:
         largest = f"0 to {declared - 1}" if declared else "none at all"
         raise RowError(
             f"{what} {number} is beyond the {declared} {what}s that the header declares ({largest})"

@@ -51,7 +51,6 @@ def parse_fast(lines: Lines, dialect: Dialect, bounds: Bounds) -> Piece:
     """Parse all rows at once; raises NotPlainError or RowError unless all are plain and valid."""
     labels: list[tuple[int, ...]] = []
     rows: list[bytes] = []
-    limit = bounds.label_limit
     for _, line in lines:
         field, row = dialect.split(line)
         rows.append(row)
@@ -61,10 +60,10 @@ def parse_fast(lines: Lines, dialect: Dialect, bounds: Bounds) -> Piece:
         if not _PLAIN_LABELS.fullmatch(field):
             raise NotPlainError
         found = tuple(map(int, field.split(b",")))
-        if max(found) >= limit:
+        if max(found) >= bounds.labels:
             raise NotPlainError
         labels.append(found if len(set(found)) == len(found) else tuple(dict.fromkeys(found)))
-    features = parse_features(rows, bounds.feature_limit, dialect.values_required)
+    features = parse_features(rows, bounds.features, dialect.values_required)
     return Piece(labels, _line_numbers(lines), features)
 
 
