@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
+from labelgrove import TextClassifier
 from labelgrove.cli.commands.serve import _teach_demo
 from labelgrove.datasets import PythonDoc
 from labelgrove.service import Service
 from labelgrove.service import _http as http
 from labelgrove.service._events import body_of
-from labelgrove.service._model import Learner
 from labelgrove.service._problems import Problem
 from labelgrove.service._project import Project
 from labelgrove.service._snapshots import Snapshot
@@ -162,7 +162,7 @@ def test_a_snapshot_on_a_full_disk_is_refused(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     teach(client)
-    monkeypatch.setattr(Learner, "save", save)
+    monkeypatch.setattr(TextClassifier, "save", save)
     refused(client.post(f"{DEMO}/snapshots"), 507, "the disk is full")
     monkeypatch.undo()
     assert client.get(f"{DEMO}/snapshots").json() == {"snapshots": []}

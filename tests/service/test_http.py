@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.testclient import TestClient
 
-from labelgrove import LabelGroveError
+from labelgrove import LabelGroveError, TextClassifier
 from labelgrove.service import Service, create_app
 from labelgrove.service import _app as app
 from labelgrove.service import _http as http
@@ -377,7 +377,7 @@ def test_a_file_that_cannot_be_written_is_told(
         raise PermissionError(errno.EACCES, "Permission denied", str(path))
 
     teach(client, 5)
-    monkeypatch.setattr(Learner, "save", save)
+    monkeypatch.setattr(TextClassifier, "save", save)
     refused(client.post(f"{DEMO}/snapshots"), 500, "Permission denied", "writing.lg")
 
 

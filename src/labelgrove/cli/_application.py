@@ -66,10 +66,6 @@ _EXPECTED = {
 }
 
 
-def _as_option(found: re.Match[str]) -> str:
-    return f"{_NAMED[found[1]]} {found[2]}:"
-
-
 @contextmanager
 def reported_failures() -> Iterator[None]:
     """Report any exception of the body as one sentence, then exit."""
@@ -102,8 +98,9 @@ def _report(failure: BaseException) -> int:
         say_error(str(failure) or "stopped by Ctrl-C")
         return INTERRUPTED
     if isinstance(failure, LabelGroveError):
-        said, named = _PARAMETER.subn(_as_option, str(failure))
-        if named:
+        said = str(failure)
+        if found := _PARAMETER.match(said):
+            said = f"{_NAMED[found[1]]} {found[2]}:{said[found.end() :]}"
             said = said.removesuffix(", or None")  # which no option can be
         say_error(said)
         return FAILURE

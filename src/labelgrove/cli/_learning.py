@@ -236,11 +236,9 @@ def learn_in_pieces(
     if dataset.X is not None:
         warn_of_units(dataset.X[:CHUNK_ROWS])
     line, begin = ShareLine("learning"), perf_counter()
-    limit = (
-        {}
-        if memory is None
-        else {"memory": byte_count("--memory", memory, distributed.LEAST_MEMORY)}
-    )
+    limit = {}
+    if memory is not None:
+        limit["memory"] = byte_count("--memory", memory, distributed.LEAST_MEMORY)
     workers = nullcontext() if dask is None else _client(dask)
     with workers as client, shown(line):
         learnt = distributed.fit(

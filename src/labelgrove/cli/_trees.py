@@ -303,7 +303,7 @@ class _Outline:
 
     def lines(self, node: int, indent: str, depth: int) -> Iterator[str]:
         children = self._tree.children(node)
-        opened = depth < self._levels and not self._holds_leaves_only(children)
+        opened = depth < self._levels and any(map(self._tree.children, children))
         yield self._title(node, children, opened)
         if not opened:
             return
@@ -317,9 +317,6 @@ class _Outline:
             hidden = children[len(shown) :]
             labels = counted(int(self._below[hidden].sum()), "label")
             yield f"{indent}└─ … {len(hidden):,} more with {labels}"
-
-    def _holds_leaves_only(self, children: list[int]) -> bool:
-        return not any(self._tree.children(child) for child in children)
 
     def _title(self, node: int, children: list[int], opened: bool) -> str:
         if not children:

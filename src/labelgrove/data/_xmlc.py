@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 
 from labelgrove._errors import FileFormatError
 from labelgrove.data._chunks import Contents, Piece
@@ -82,7 +83,7 @@ def _pieces(source: LineSource, bounds: Bounds, declared_rows: int | None) -> It
         last_line = lines[-1][0]
         if first_line == 1 and declared_rows is not None:
             del lines[0]
-        trailing = _trailing_empty(lines)
+        trailing = sum(1 for _ in takewhile(lambda row: not row[1], reversed(lines)))  # empty ones
         if empty and trailing < len(lines):
             lines, trailing = empty[:1], 0  # parse the empty line to raise its error
         for piece in parse_lines(lines[: len(lines) - trailing], DIALECT, bounds, source.path):
@@ -96,11 +97,3 @@ def _pieces(source: LineSource, bounds: Bounds, declared_rows: int | None) -> It
             f"the file ends after {rows} examples; expected the {declared_rows} that its header "
             "declares",
         )
-
-
-def _trailing_empty(lines: Lines) -> int:
-    """Return the number of empty lines at the end of `lines`."""
-    count = 0
-    while count < len(lines) and not lines[-1 - count][1]:
-        count += 1
-    return count

@@ -214,10 +214,6 @@ class Learner:
         """Compute the SHA-256 of the model's file, whether it has been written or not."""
         return str(self.model.fingerprint()) if self.has_learnt else EMPTY
 
-    def save(self, path: Path) -> None:
-        """Write the model's file; other threads may predict meanwhile."""
-        self.model.save(path)
-
     @property
     def examples_seen(self) -> int:
         """Examples that the model has learnt from, for the thread that changes it."""

@@ -72,7 +72,7 @@ def write_snapshot(folder: Path, learner: Learner, known: int, lasting: Collecti
     Returns its fingerprint. Raises OSError if the file cannot be written; older ones remain.
     """
     partial = folder / "writing.lg"
-    learner.save(partial)
+    learner.model.save(partial)  # other threads may predict meanwhile
     fingerprint = file_fingerprint(partial)
     ending = f"-{known:018d}" if known > learner.sequence else ""
     path = folder / f"{learner.sequence:018d}-{fingerprint}{ending}.lg"
