@@ -226,9 +226,6 @@ class Pieces:
         self.made += 1
         yield from np.array_split(self.whole, 3)
 
-    def __array__(self, dtype: Any = None, *, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        return self.whole
-
 
 def test_a_streamed_array_is_made_once_and_written_as_a_whole_one(tmp_path: Path) -> None:
     whole = np.arange(1000, dtype=np.uint32)

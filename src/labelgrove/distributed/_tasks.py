@@ -102,11 +102,6 @@ class Pieces:
     def __iter__(self) -> Iterator[npt.NDArray[Any]]:
         return self.make()
 
-    def __array__(self, dtype: Any = None, *, copy: bool | None = None) -> npt.NDArray[Any]:
-        """The whole array."""
-        del copy  # the array is always new
-        return np.concatenate([np.empty(0, self.dtype), *self.make()]).astype(dtype or self.dtype)
-
 
 # --- the data set --------------------------------------------------------------------------------
 

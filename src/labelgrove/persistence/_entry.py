@@ -38,9 +38,6 @@ class StreamedArray(Protocol):
     def __iter__(self) -> Iterator[AnyArray]:
         """Yield the consecutive pieces."""
 
-    def __array__(self, dtype: Any = None, *, copy: bool | None = None) -> AnyArray:
-        """The whole array."""
-
 
 Storable = AnyArray | StreamedArray
 """An array that can be written to a model file."""
