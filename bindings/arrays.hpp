@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <exception>
 #include <initializer_list>
 #include <memory>
@@ -60,11 +61,12 @@ void take_option(const nb::dict& given, const char* name, T& option) {
   else option = nb::cast<T>(given[name]);
 }
 
-template <typename T>
-using In = nb::ndarray<const T, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+// An array from Python. One of another type or layout is refused; nanobind alone would pass a converted copy of it.
+template <typename T, int kDimensions = 1>
+struct In : nb::ndarray<const T, nb::numpy, nb::ndim<kDimensions>, nb::c_contig, nb::device::cpu> {};
 
 template <typename T>
-using InMatrix = nb::ndarray<const T, nb::numpy, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using InMatrix = In<T, 2>;
 
 template <typename T>
 std::span<const T> view(const In<T>& array) {
@@ -108,3 +110,17 @@ auto to_array(const Values& values) {
 }
 
 }  // namespace labelgrove::bindings
+
+template <typename T, int kDimensions>
+struct nanobind::detail::type_caster<labelgrove::bindings::In<T, kDimensions>> {
+  using Array = labelgrove::bindings::In<T, kDimensions>;
+  using Converting = make_caster<typename Array::ndarray>;
+  NB_TYPE_CASTER(Array, Converting::Name)
+
+  bool from_python(handle source, std::uint32_t flags, cleanup_list* cleanup) noexcept {
+    Converting caster;
+    if (!caster.from_python(source, flags & ~std::uint32_t{cast_flags::convert}, cleanup)) return false;
+    static_cast<typename Array::ndarray&>(value) = std::move(caster.value);
+    return true;
+  }
+};

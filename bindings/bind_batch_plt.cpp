@@ -128,16 +128,15 @@ void register_batch_plt(nb::module_& module) {
       .def(nb::init<>())
       .def("stop", &Progress::stop)
       .def_prop_ro("share", &Progress::share);
-  module.def("train_batch_plt", &train, nb::arg("options"), nb::arg("trees"), nb::arg("label_count"),
-             nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
-             nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("example_costs").none(),
-             nb::arg("label_costs").none(), nb::arg("threads"), nb::arg("progress"),
+  module.def("train_batch_plt", &train, nb::arg("options"), nb::arg("trees"), nb::arg("label_count"), nb::arg("indptr"),
+             nb::arg("ids"), nb::arg("values"), nb::arg("label_indptr"), nb::arg("labels"),
+             nb::arg("example_costs").none(), nb::arg("label_costs").none(), nb::arg("threads"), nb::arg("progress"),
              "Train trees in batch, and return the arrays that CompactPlt loads; see "
              "core/include/labelgrove/batch_trainer.hpp.");
-  module.def("train_batch_nodes", &train_some, nb::arg("options"), nb::arg("tree"), nb::arg("nodes").noconvert(),
-             nb::arg("label_count"), nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
-             nb::arg("values").noconvert(), nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(),
-             nb::arg("label_costs").none(), nb::arg("threads"), nb::arg("progress"), nb::arg("make_room").none(),
+  module.def("train_batch_nodes", &train_some, nb::arg("options"), nb::arg("tree"), nb::arg("nodes"),
+             nb::arg("label_count"), nb::arg("indptr"), nb::arg("ids"), nb::arg("values"), nb::arg("label_indptr"),
+             nb::arg("labels"), nb::arg("label_costs").none(), nb::arg("threads"), nb::arg("progress"),
+             nb::arg("make_room").none(),
              "The blocks of some inner nodes of a tree, in the form of `train_batch_plt`. `make_room(bytes)`, if "
              "given, returns the arrays of uint8 in which large buffers are stored.");
 }

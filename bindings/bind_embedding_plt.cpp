@@ -76,7 +76,7 @@ void register_embedding_plt(nb::module_& module) {
             return std::make_unique<Model>(nb::none(), options_from(options),
                                            LabelTree(view(parents), view(labels), silent, label_count));
           },
-          nb::arg("options"), nb::arg("parents").noconvert(), nb::arg("labels").noconvert(), nb::arg("label_count"))
+          nb::arg("options"), nb::arg("parents"), nb::arg("labels"), nb::arg("label_count"))
       .def(
           "start_with",
           [](Model& self, const In<FeatureId>& features, const In<float>& vectors) {
@@ -84,10 +84,9 @@ void register_embedding_plt(nb::module_& module) {
               throw std::invalid_argument("there must be a vector for every feature");
             self.whole().start_with(view(features), view(vectors));
           },
-          nb::arg("features").noconvert(), nb::arg("vectors").noconvert())
-      .def("fit", &fit, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
-           nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("weights").none(),
-           nb::arg("epochs"), nb::arg("threads"), nb::arg("progress"));
+          nb::arg("features"), nb::arg("vectors"))
+      .def("fit", &fit, nb::arg("indptr"), nb::arg("ids"), nb::arg("values"), nb::arg("label_indptr"),
+           nb::arg("labels"), nb::arg("weights").none(), nb::arg("epochs"), nb::arg("threads"), nb::arg("progress"));
 
   using Compact = Held<CompactEmbedding>;
   nb::class_<Compact> compact(module, "CompactEmbedding",

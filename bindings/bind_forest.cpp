@@ -141,9 +141,9 @@ void register_forest(nb::module_& module) {
             });
           },
           "The saved arrays of the trees and of the statistics of their splits.")
-      .def("grow", &grow, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
-           nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("weights").none(),
-           nb::arg("gains").none(), nb::arg("label_count"), nb::arg("threads"), nb::arg("progress"))
+      .def("grow", &grow, nb::arg("indptr"), nb::arg("ids"), nb::arg("values"), nb::arg("label_indptr"),
+           nb::arg("labels"), nb::arg("weights").none(), nb::arg("gains").none(), nb::arg("label_count"),
+           nb::arg("threads"), nb::arg("progress"))
       .def_prop_ro("children", [](const Model& self) { return self.engine.options().children; })
       .def_prop_ro("rows_together", [](const Model&) { return kBatch; });
 }

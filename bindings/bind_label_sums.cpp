@@ -54,17 +54,16 @@ void register_label_sums(nb::module_& module) {
           [](const nb::dict& arrays, std::uint64_t max_bytes) { return LabelSums(DictReader(arrays), max_bytes); },
           nb::arg("arrays"), nb::arg("max_bytes") = 0)
       .def("save", [](const LabelSums& self) { return saved_by([&](ArrayWriter& out) { self.save(out); }); })
-      .def("add", &add, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
-           nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("begin"), nb::arg("end"),
-           nb::arg("weights").none())
+      .def("add", &add, nb::arg("indptr"), nb::arg("ids"), nb::arg("values"), nb::arg("label_indptr"),
+           nb::arg("labels"), nb::arg("begin"), nb::arg("end"), nb::arg("weights").none())
       .def(
           "forget",
           [](LabelSums& self, const In<LabelId>& labels) {
             for (const LabelId label : view(labels)) self.forget(label);
           },
-          nb::arg("labels").noconvert())
-      .def("cosines", &cosines, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
-           nb::arg("values").noconvert(), nb::arg("candidates").noconvert(), nb::arg("threads"))
+          nb::arg("labels"))
+      .def("cosines", &cosines, nb::arg("indptr"), nb::arg("ids"), nb::arg("values"), nb::arg("candidates"),
+           nb::arg("threads"))
       .def(
           "counts",
           [](const LabelSums& self, const In<LabelId>& labels) {
@@ -73,7 +72,7 @@ void register_label_sums(nb::module_& module) {
               counts.data()[i] = static_cast<std::int64_t>(self.count(labels.data()[i]));
             return counts;
           },
-          nb::arg("labels").noconvert(), "The number of examples that had each of the labels.")
+          nb::arg("labels"), "The number of examples that had each of the labels.")
       .def_prop_ro("examples", &LabelSums::examples)
       .def_prop_ro("bytes", &LabelSums::bytes);
 }

@@ -55,9 +55,9 @@ void register_machine(nb::module_& module) {
       },
       nb::arg("seed"), nb::arg("stream"), nb::arg("counter"), nb::arg("sub") = 0,
       "The hash behind every random choice; the streams are numbered as in core/include/labelgrove/hash.hpp.");
-  module.def("exp", &each<fixed_exp>, nb::arg("numbers").noconvert(),
+  module.def("exp", &each<fixed_exp>, nb::arg("numbers"),
              "Exponentials with the same bits on every machine; see core/include/labelgrove/elementary.hpp.");
-  module.def("log", &each<fixed_log>, nb::arg("numbers").noconvert(), "Logarithms, likewise.");
+  module.def("log", &each<fixed_log>, nb::arg("numbers"), "Logarithms, likewise.");
 }
 
 }  // namespace labelgrove::bindings

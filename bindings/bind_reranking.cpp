@@ -45,7 +45,7 @@ void register_reranking(nb::module_& module) {
       .def(nb::init<>())
       .def_static(
           "load", [](const In<double>& numbers) { return std::make_unique<Reranking>(view(numbers)); },
-          nb::arg("numbers").noconvert())
+          nb::arg("numbers"))
       .def(
           "save", [](const Reranking& self) { return to_array(self.numbers()); },
           "The complete state: gain, weights and the precision matrix.")
@@ -54,10 +54,9 @@ void register_reranking(nb::module_& module) {
           "The sum of what its ranking would have gained, and the sum of squares.")
       .def_prop_ro(
           "weights", [](const Reranking& self) { return to_array(self.weights()); }, nb::rv_policy::move)
-      .def("learn", &learn, nb::arg("probabilities").noconvert(), nb::arg("cosines").noconvert(),
-           nb::arg("worth").noconvert(), nb::arg("right").noconvert(),
+      .def("learn", &learn, nb::arg("probabilities"), nb::arg("cosines"), nb::arg("worth"), nb::arg("right"),
            "Learn from the labels of examples, best first; return their log-odds from before.")
-      .def("logits", &logits, nb::arg("probabilities").noconvert(), nb::arg("cosines").noconvert());
+      .def("logits", &logits, nb::arg("probabilities"), nb::arg("cosines"));
 }
 
 }  // namespace labelgrove::bindings

@@ -23,7 +23,7 @@ void register_rows(nb::module_& module) {
         if (found.fault == RowFault::none) return std::nullopt;
         return std::tuple(found.fault, found.row, found.position);
       },
-      nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("columns"),
+      nb::arg("indptr"), nb::arg("ids"), nb::arg("values"), nb::arg("columns"),
       "(fault, row, position) of the first fault; None if there is none.");
   module.def(
       "row_scale",
@@ -32,8 +32,8 @@ void register_rows(nb::module_& module) {
         const auto counts = view_or_empty<float>(weights, rows.size());
         return without_gil([&] { return row_scale(rows, counts); });
       },
-      nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
-      nb::arg("weights").none(), "See core/include/labelgrove/row_scale.hpp.");
+      nb::arg("indptr"), nb::arg("ids"), nb::arg("values"), nb::arg("weights").none(),
+      "See core/include/labelgrove/row_scale.hpp.");
 }
 
 }  // namespace labelgrove::bindings

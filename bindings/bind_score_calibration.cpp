@@ -77,7 +77,7 @@ void register_score_calibration(nb::module_& module) {
             return std::make_unique<ScoreCalibration>(all[0], std::vector(parts.begin(), middle),
                                                       std::vector(middle, parts.end()), losses);
           },
-          nb::arg("numbers").noconvert())
+          nb::arg("numbers"))
       .def(
           "save",
           [](const ScoreCalibration& self) {
@@ -88,10 +88,9 @@ void register_score_calibration(nb::module_& module) {
             return to_array(std::move(numbers));
           },
           "The complete state: the weight, the counts, the hits and the losses.")
-      .def("add", &add, nb::arg("logits").noconvert(), nb::arg("right").noconvert(), nb::arg("keeps").noconvert())
-      .def("apply", &apply, nb::arg("logits").noconvert(), "The probabilities of labels that are ranked first.")
-      .def("calibrated", &calibrated, nb::arg("probabilities").noconvert(), nb::arg("rows").noconvert(),
-           nb::arg("best").noconvert())
+      .def("add", &add, nb::arg("logits"), nb::arg("right"), nb::arg("keeps"))
+      .def("apply", &apply, nb::arg("logits"), "The probabilities of labels that are ranked first.")
+      .def("calibrated", &calibrated, nb::arg("probabilities"), nb::arg("rows"), nb::arg("best"))
       .def(
           "uncalibrate",
           [](const ScoreCalibration& self, const In<float>& thresholds, std::size_t place) {
@@ -99,7 +98,7 @@ void register_score_calibration(nb::module_& module) {
             self.uncalibrate(view(thresholds), place, least.data());
             return least;
           },
-          nb::arg("thresholds").noconvert(), nb::arg("place"))
+          nb::arg("thresholds"), nb::arg("place"))
       .def(
           "uncalibrate_by_place",
           [](const ScoreCalibration& self, float threshold, std::size_t places) {
@@ -124,7 +123,7 @@ void register_score_calibration(nb::module_& module) {
                                [](float p) { return log_odds(static_cast<double>(p)); });
         return found;
       },
-      nb::arg("probabilities").noconvert(), "The log-odds of probabilities.");
+      nb::arg("probabilities"), "The log-odds of probabilities.");
 }
 
 }  // namespace labelgrove::bindings

@@ -114,7 +114,7 @@ void register_text(nb::module_& module) {
             const WithoutGil without_gil;
             self.add(counts);
           },
-          nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert())
+          nb::arg("indptr"), nb::arg("ids"), nb::arg("values"))
       .def(
           "weighted",
           [](const TextFeatures& self, const nb::list& given, bool as_next, unsigned threads) {
@@ -137,7 +137,7 @@ void register_text(nb::module_& module) {
             counts.take_ids(self.options().columns);
             return as_tuple(without_gil([&] { return self.learn(counts, threads); }));
           },
-          nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("threads"));
+          nb::arg("indptr"), nb::arg("ids"), nb::arg("values"), nb::arg("threads"));
   module.def(
       "words_of",
       [](const nb::str& text, bool symbols) {

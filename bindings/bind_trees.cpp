@@ -68,8 +68,8 @@ void register_trees(nb::module_& module) {
         return as_tuple(
             without_gil([&] { return label_vectors(rows, dimension, of_labels.ends(), of_labels.all(), threads); }));
       },
-      nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("dimension"),
-      nb::arg("ends").noconvert(), nb::arg("examples").noconvert(), nb::arg("threads"),
+      nb::arg("indptr"), nb::arg("ids"), nb::arg("values"), nb::arg("dimension"), nb::arg("ends"), nb::arg("examples"),
+      nb::arg("threads"),
       "(indptr, ids, values): for each label, the direction of the sum of its examples, each scaled to unit length.");
   module.def(
       "cluster_labels",
@@ -84,9 +84,8 @@ void register_trees(nb::module_& module) {
             without_gil([&] { return cluster_labels(vectors, dimension, interpolation, clustering, threads); });
         return to_tuple(tree);
       },
-      nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("dimension"),
-      nb::arg("frequencies").noconvert(), nb::arg("fano_frequencies").noconvert(), nb::arg("options"),
-      nb::arg("threads"), nb::arg("fixed"),
+      nb::arg("indptr"), nb::arg("ids"), nb::arg("values"), nb::arg("dimension"), nb::arg("frequencies"),
+      nb::arg("fano_frequencies"), nb::arg("options"), nb::arg("threads"), nb::arg("fixed"),
       "(parents, labels): a tree over the rows, numbered level by level, and the labels of its leaves in ascending "
       "order of nodes. Without frequencies all labels have the same weight. `fixed` rows, which nothing can change, "
       "are not copied.");
@@ -102,8 +101,7 @@ void register_trees(nb::module_& module) {
         const auto visits = without_gil([&] { return visits_of(tree, {rows.ends(), rows.all(), view(frequencies)}); });
         return to_array(visits);
       },
-      nb::arg("parents").noconvert(), nb::arg("labels").noconvert(), nb::arg("indptr").noconvert(),
-      nb::arg("sets").noconvert(), nb::arg("frequencies").noconvert(),
+      nb::arg("parents"), nb::arg("labels"), nb::arg("indptr"), nb::arg("sets"), nb::arg("frequencies"),
       "For every node, the total frequency of the sets with a label below it.");
   module.def(
       "cheapest_reduction",
@@ -113,8 +111,8 @@ void register_trees(nb::module_& module) {
         const auto reduced = without_gil([&] { return cheapest_reduction(tree, view(visits), block_cost); });
         return to_tuple(reduced);
       },
-      nb::arg("parents").noconvert(), nb::arg("labels").noconvert(), nb::arg("visits").noconvert(),
-      nb::arg("block_cost"), "(parents, labels) of the cheapest tree that results from removing inner nodes.");
+      nb::arg("parents"), nb::arg("labels"), nb::arg("visits"), nb::arg("block_cost"),
+      "(parents, labels) of the cheapest tree that results from removing inner nodes.");
 }
 
 }  // namespace labelgrove::bindings

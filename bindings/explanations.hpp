@@ -67,8 +67,8 @@ void bind_explanations(nb::class_<Held<Engine>>& engine) {
         const Rows rows(indptr, ids, values);
         return paths(self.whole(), rows, RowLabels(label_indptr, labels, rows.size()), threads);
       },
-      nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
-      nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("threads"));
+      nb::arg("indptr"), nb::arg("ids"), nb::arg("values"), nb::arg("label_indptr"), nb::arg("labels"),
+      nb::arg("threads"));
 }
 
 }  // namespace labelgrove::bindings

@@ -138,7 +138,7 @@ void bind_search(nb::class_<Held<Engine>>& engine, ScopeOf scope_of, TopK top_k,
             scope.set_thresholds(view(thresholds));
             return scope;
           },
-          nb::keep_alive<0, 1>(), nb::arg("thresholds").noconvert(), nb::arg("allowed").none() = nb::none())
+          nb::keep_alive<0, 1>(), nb::arg("thresholds"), nb::arg("allowed").none() = nb::none())
       .def(
           "top_k",
           [scope_of, top_k](const Model& self, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
@@ -148,19 +148,18 @@ void bind_search(nb::class_<Held<Engine>>& engine, ScopeOf scope_of, TopK top_k,
             const Rows rows(indptr, ids, values);
             return top_k(whole, rows, scope_of(whole, allowed), k, beam_width, threads, least);
           },
-          nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("k"),
-          nb::arg("beam_width"), nb::arg("allowed").none(), nb::arg("threads"), nb::arg("least") = nb::none())
+          nb::arg("indptr"), nb::arg("ids"), nb::arg("values"), nb::arg("k"), nb::arg("beam_width"),
+          nb::arg("allowed").none(), nb::arg("threads"), nb::arg("least") = nb::none())
       .def(
           "above_threshold",
           [above_threshold](const Model& self, const In<std::int64_t>& indptr, const In<FeatureId>& ids,
                             const In<float>& values, const Scope& scope, unsigned threads) {
             return above_threshold(self.whole(), Rows(indptr, ids, values), scope, threads);
           },
-          nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("scope"),
-          nb::arg("threads"))
+          nb::arg("indptr"), nb::arg("ids"), nb::arg("values"), nb::arg("scope"), nb::arg("threads"))
       .def(
           "remove_labels", [](Model& self, const In<LabelId>& labels) { self.whole().remove_labels(view(labels)); },
-          nb::arg("labels").noconvert())
+          nb::arg("labels"))
       .def_prop_ro("examples_seen", [](const Model& self) { return self.engine.examples_seen(); })
       .def_prop_ro("can_learn", [](const Model& self) { return self.engine.can_learn(); });
 }
@@ -182,7 +181,7 @@ void bind_explain(nb::class_<Held<Engine>>& engine, Explain explain) {
         explain(whole, x, label, out);
         return out;
       },
-      nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("label"));
+      nb::arg("indptr"), nb::arg("ids"), nb::arg("values"), nb::arg("label"));
 }
 
 // Adds the terms of linear scores of x: the bias of each, and a row with the contribution of every feature.
@@ -244,10 +243,9 @@ void bind_learn(nb::class_<Held<Engine>>& engine, Learn learn) {
         }
         return nb::make_tuple(answers.labels, answers.scores);
       },
-      nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
-      nb::arg("label_indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("begin"), nb::arg("end"),
-      nb::arg("threads"), nb::arg("weights").none() = nb::none(), nb::arg("asked").none() = nb::none(),
-      nb::arg("k") = 0);
+      nb::arg("indptr"), nb::arg("ids"), nb::arg("values"), nb::arg("label_indptr"), nb::arg("labels"),
+      nb::arg("begin"), nb::arg("end"), nb::arg("threads"), nb::arg("weights").none() = nb::none(),
+      nb::arg("asked").none() = nb::none(), nb::arg("k") = 0);
 }
 
 }  // namespace labelgrove::bindings
