@@ -68,6 +68,15 @@ TextOptions options_from(const nb::dict& given) {
   return options;
 }
 
+// A method that makes rows of texts: make(features, texts, threads).
+template <typename Make>
+auto rows_of_texts(Make make) {
+  return [make](TextFeatures& self, const nb::list& given, unsigned threads) {
+    const Texts texts(given);
+    return as_tuple(without_gil([&] { return make(self, texts.views(), threads); }));
+  };
+}
+
 }  // namespace
 
 void register_text(nb::module_& module) {
@@ -85,27 +94,13 @@ void register_text(nb::module_& module) {
           nb::arg("options"), nb::arg("arrays"))
       .def("save", [](const TextFeatures& self) { return saved_by([&](ArrayWriter& out) { self.save(out); }); })
       .def_prop_ro("documents", &TextFeatures::documents)
-      .def(
-          "count",
-          [](const TextFeatures& self, const nb::list& given, unsigned threads) {
-            const Texts texts(given);
-            return as_tuple(without_gil([&] { return self.count(texts.views(), threads); }));
-          },
-          nb::arg("texts"), nb::arg("threads"), "Rows (indptr, ids, values) of raw counts.")
-      .def(
-          "transform",
-          [](const TextFeatures& self, const nb::list& given, unsigned threads) {
-            const Texts texts(given);
-            return as_tuple(without_gil([&] { return self.transform(texts.views(), threads); }));
-          },
-          nb::arg("texts"), nb::arg("threads"))
-      .def(
-          "fit_transform",
-          [](TextFeatures& self, const nb::list& given, unsigned threads) {
-            const Texts texts(given);
-            return as_tuple(without_gil([&] { return self.fit_transform(texts.views(), threads); }));
-          },
-          nb::arg("texts"), nb::arg("threads"))
+      .def("count", rows_of_texts([](TextFeatures& self, auto... given) { return self.count(given...); }),
+           nb::arg("texts"), nb::arg("threads"), "Rows (indptr, ids, values) of raw counts.")
+      .def("transform", rows_of_texts([](TextFeatures& self, auto... given) { return self.transform(given...); }),
+           nb::arg("texts"), nb::arg("threads"))
+      .def("fit_transform",
+           rows_of_texts([](TextFeatures& self, auto... given) { return self.fit_transform(given...); }),
+           nb::arg("texts"), nb::arg("threads"))
       .def(
           "add",
           [](TextFeatures& self, const In<std::int64_t>& indptr, const In<FeatureId>& ids, const In<float>& values) {
