@@ -207,22 +207,21 @@ def _convert_parts(
     jobs: int,
     progress: Callable[[float], None] | None,
 ) -> None:
-    left = [part for part in parts if not is_mapped(str(part[2]))]
+    done = [is_mapped(str(folder)) for _, _, folder, *_ in parts]
+    left = [part for part, is_done in zip(parts, done, strict=True) if not is_done]
     workers = min(jobs, len(left))
     context = multiprocessing.get_context("spawn")
     # Shared memory only where it is needed: some containers have none.
-    shares: Shares = [0.0] * (len(parts) + 1)
+    shares: Shares = [*map(float, done), 0.0]
     if workers > 1:
         shares = context.Array("d", shares, lock=False)
     sizes = [1 + sum(path.stat().st_size for path in files[name]) for _, name, *_ in parts]
 
     def tell() -> None:
         if progress is not None:
-            done = sum(size * share for size, share in zip(sizes, shares[:-1], strict=True))
-            progress(done / sum(sizes))
+            read = sum(size * share for size, share in zip(sizes, shares[:-1], strict=True))
+            progress(read / sum(sizes))
 
-    for place in {part[0] for part in parts} - {part[0] for part in left}:
-        shares[place] = 1.0
     if workers <= 1:
         for part in left:
             _convert_part(part, shares, tell)

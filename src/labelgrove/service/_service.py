@@ -13,7 +13,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Annotated
 
@@ -205,11 +205,8 @@ class Service:
         folder = self._folder / _checked(name)
         with self._alone(name):
             folder.mkdir(exist_ok=True)
-            log = Log(folder / "log.sqlite")
-            try:
+            with closing(Log(folder / "log.sqlite")) as log:
                 log.copy(rows).result()
-            finally:
-                log.close()
 
     def teach(self, name: str, texts: Sequence[str], labels: Sequence[Iterable[str]]) -> int:
         """Learn examples, without HTTP; they are durable when this returns.
