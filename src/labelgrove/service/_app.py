@@ -74,31 +74,32 @@ def create_app(service: Service) -> Router:
     ]
     [info] = [one for one in ROUTES if one.path == "/v1/"]
     routes = [*ROUTES, *own, replace(info, path="/v1")]
-    methods: dict[str, set[str]] = {}
+    by_path: dict[str, dict[str, Route]] = {}
     for one in routes:
-        methods.setdefault(one.path, set()).add(one.method)
-    resources = [_Resource(context, one, methods[one.path]) for one in routes]
+        by_path.setdefault(one.path, {})[one.method] = one
+    resources = [_Resource(context, path, methods) for path, methods in by_path.items()]
     return Router(resources, redirect_slashes=False, default=_unknown)
 
 
 class _Resource(Path):
-    """A route without Starlette's wrapper around handlers, half of the cost of a request.
+    """A path without Starlette's wrapper around handlers, half of the cost of a request.
 
     The wrapper handles exceptions, but `answer` already turns every failure into a response.
     """
 
-    def __init__(self, context: Context, route: Route, allowed: set[str]) -> None:
-        super().__init__(route.path, answer, methods=[route.method], name=route.name)
-        self._context, self._route = context, route
-        self._allowed = allowed | {"HEAD"} if "GET" in allowed else allowed
+    def __init__(self, context: Context, path: str, methods: dict[str, Route]) -> None:
+        super().__init__(path, answer, methods=[*methods])
+        self._context = context
+        self._routes = methods | ({"HEAD": methods["GET"]} if "GET" in methods else {})
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request for this path."""
         request = Request(scope, receive)
-        if scope["method"] in (self.methods or ()):
-            response = await answer(self._context, self._route, request)
+        route = self._routes.get(scope["method"])
+        if route is not None:
+            response = await answer(self._context, route, request)
         else:
-            allowed = sorted(self._allowed)
+            allowed = sorted(self._routes)
             response = problem(405, f"{_asked(scope)}: expected {' or '.join(allowed)}")
             response.headers["Allow"] = ", ".join(allowed)
         response.raw_headers += _RAW_HEADERS
