@@ -11,6 +11,7 @@ from contextlib import nullcontext
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -351,7 +352,9 @@ class _Run:
 
     def _save(self) -> None:
         job = self._job
-        engine: Any = _Assembled(assembled(job, self._plan.n_trees, self._dataset.n_rows))
+        arrays = assembled(job, self._plan.n_trees, self._dataset.n_rows)
+        # Stands in for an engine of which only the arrays are needed.
+        engine: Any = SimpleNamespace(can_learn=False, save=lambda *_, **__: arrays)
         self._model._learned = Learned(
             engine=engine,
             options=self._options,
@@ -416,19 +419,6 @@ class _Run:
             for future in waiting:
                 future.cancel()
             raise
-
-
-class _Assembled:
-    """Stands in for an engine of which only the arrays are needed."""
-
-    can_learn = False
-
-    def __init__(self, arrays: dict[str, Storable]) -> None:
-        self._arrays = arrays
-
-    def save(self, *_: Any, **__: Any) -> dict[str, Any]:
-        """Return the arrays for the model file."""
-        return self._arrays
 
 
 def _ranges(sizes: npt.NDArray[np.int64], most: int) -> list[tuple[int, int]]:
