@@ -220,12 +220,12 @@ class Log:
         Problem
             422, if an event is invalid.
         """
-        bodies = [checked(one.kind, one.body) for one in additions]
+        ready = [one._replace(body=checked(one.kind, one.body)) for one in additions]
 
         def add(connection: sqlite3.Connection) -> Receipt:
             if head is not None and head != _head(connection):
                 raise Overtaken
-            return _append(connection, additions, bodies)
+            return _append(connection, ready)
 
         return self._submit(add, key, digest)
 
@@ -237,7 +237,7 @@ class Log:
 
         def erase(connection: sqlite3.Connection) -> Receipt:
             body = Forgetting([_existing(connection, name).sequence])
-            return _append(connection, [Addition("forget", body)], [encoded(body)])
+            return _append(connection, [Addition("forget", encoded(body))])
 
         return self._submit(erase, key, b"forget " + name.encode())
 
@@ -327,10 +327,8 @@ class Log:
                     return Receipt(known.sequence, known.sequence, known=1, repeated=True)
                 raise Problem(404, f"there is no suggestion {identifier!r}, or it has expired")
             connection.execute("DELETE FROM suggestions WHERE id = ?", (identifier,))
-            body = Learnt(found[0], labels)
-            return _append(
-                connection, [Addition("learn", body, identifier)], [checked("learn", body)]
-            )
+            body = checked("learn", Learnt(found[0], labels))
+            return _append(connection, [Addition("learn", body, identifier)])
 
         return self._submit(learn, key, digest)
 
@@ -502,27 +500,26 @@ def _once(
     return answer
 
 
-def _append(
-    connection: sqlite3.Connection, additions: Sequence[Addition], bodies: Sequence[bytes]
-) -> Receipt:
+def _append(connection: sqlite3.Connection, additions: Sequence[Addition]) -> Receipt:
+    """Write events whose bodies are encoded, without the examples that are there already."""
     head, at = _head(connection), now()
     rows: list[Row] = []
     named: dict[str, bytes] = {}
     known = 0
-    for place, (addition, body) in enumerate(zip(additions, bodies, strict=True)):
-        if addition.name is not None:
-            there = named.get(addition.name) or _body(connection, addition.name)
+    for place, (kind, body, name) in enumerate(additions):
+        if name is not None:
+            there = named.get(name) or _body(connection, name)
             if there == body:
                 known += 1
                 continue
             if there is not None:
                 raise Problem(
                     409,
-                    f"`.examples[{place}]`: another example {addition.name!r} already exists; "
+                    f"`.examples[{place}]`: another example {name!r} already exists; "
                     "delete it first, or choose another id",
                 )
-            named[addition.name] = body
-        rows.append(Row(head + 1 + len(rows), addition.kind, addition.name, body, at))
+            named[name] = body
+        rows.append(Row(head + 1 + len(rows), kind, name, body, at))
     _insert(connection, rows)
     learnt = sum(row.kind == "learn" for row in rows)
     return Receipt(head + len(rows), head + 1, learnt, known)
