@@ -255,8 +255,7 @@ def test_units_hold_every_inner_node_once_and_respect_the_memory(
     leaves = np.full(68, 0xFFFFFFFF, np.uint32)
     leaves[8:] = np.arange(60)
     _tasks.store(tmp_path / "tree-0", {"parents": parents, "labels": leaves})
-    _plan.plan_units(job, 0, 1)
-    nodes, ends, needs = _tasks.stored(tmp_path / "units-0", "nodes", "ends", "needs")
+    nodes, ends, needs = _plan.plan_units(job, 0, 1).values()
     assert sorted(nodes.tolist()) == list(range(8))
     assert nodes[: ends[1]].tolist() == [0, 1]
     assert (needs[1:] <= job.memory).all() and needs[0] > job.memory
@@ -274,8 +273,8 @@ def test_units_hold_every_inner_node_once_and_respect_the_memory(
         assert (rows[node], cells[node]) == (len(its), sum(its))
     # The root goes with the node above it, even if only that one is too large a share.
     monkeypatch.setattr(_plan, "_LEAST", int(cells @ np.bincount(up[1:], minlength=68)) - 1)
-    _plan.plan_units(replace(job, memory=1 << 40), 0, 1)
-    assert _tasks.stored(tmp_path / "units-0", "ends")[0].tolist() == [0, 2, 8]
+    units = _plan.plan_units(replace(job, memory=1 << 40), 0, 1)
+    assert units["ends"].tolist() == [0, 2, 8]
 
 
 def test_a_unit_of_constants_alone_has_counted_nothing(tmp_path: Path) -> None:
@@ -330,7 +329,7 @@ def test_what_is_done_is_not_done_again_after_a_stop(
     own = _tasks.store
     stops = 0
     for n in range(1, 1000, 2):
-        for module in (_tasks, _fit, _plan):
+        for module in (_tasks, _fit):
             monkeypatch.setattr(module, "store", die_after(n))
         try:
             distributed.fit(model, tmp_path / "rows", tmp_path / "pieces.lg", memory=20_000)

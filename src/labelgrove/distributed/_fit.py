@@ -342,9 +342,10 @@ class _Run:
         job, tasks = self._job, dict[Path, Task]()
         watched = self._core_progress if self._workers is None else None
         for number in range(self._plan.n_trees):
-            if not is_done(job / f"units-{number}"):
-                plan_units(job, number, self._threads)
-            (ends,) = stored(job / f"units-{number}", "ends")
+            units = job / f"units-{number}"
+            if not is_done(units):
+                store(units, plan_units(job, number, self._threads))
+            (ends,) = stored(units, "ends")
             for unit in range(len(ends) - 1):
                 task = partial(learn, job, number, unit, self._threads, watched)
                 tasks[job / f"blocks-{number}-{unit:06d}"] = task

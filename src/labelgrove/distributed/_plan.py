@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from labelgrove.distributed._tasks import Job, Source, store, stored
+from labelgrove.distributed._tasks import Arrays, Job, Source, stored
 from labelgrove.trees._structure import sums_below
 
 _SHARES, _LEAST = 64, 1 << 24
@@ -16,7 +16,7 @@ _SHARES, _LEAST = 64, 1 << 24
 Numbers = npt.NDArray[np.int64]
 
 
-def plan_units(job: Job, number: int, threads: int) -> None:
+def plan_units(job: Job, number: int, threads: int) -> Arrays:
     """Split a tree into units, each learnt by one task.
 
     A unit is either a group of whole subtrees that together fit into memory and are not too large
@@ -35,12 +35,11 @@ def plan_units(job: Job, number: int, threads: int) -> None:
     is_whole = inner & (needs <= job.memory) & (below <= share)
     is_whole[:2] = is_whole[0]
     units = _units(up, inner, is_whole, needs, below, job.memory, share)
-    arrays = {
+    return {
         "nodes": np.concatenate([nodes for nodes, _ in units]).astype(np.uint32),
         "ends": np.cumsum([0, *(len(nodes) for nodes, _ in units)]),
         "needs": np.array([need for _, need in units], np.int64),
     }
-    store(job / f"units-{number}", arrays)
 
 
 def needed(rows: Numbers, cells: Numbers, width: int, threads: int) -> Numbers:
