@@ -139,8 +139,10 @@ class StagedEngine:
             every, all_scores = self.first.learn(
                 *arrays, begin, end, threads, weights, questions, most
             )
-            its = questions.searchsorted(given)
-            best, best_scores = every[its], all_scores[its]
+            best, best_scores = every[:0], all_scores[:0]
+            if len(given) > 0:
+                its = questions.searchsorted(given)
+                best, best_scores = every[its], all_scores[its]
             if self.stage.reranks:
                 for row, ranked, its_scores in zip(given, best, best_scores, strict=True):
                     x, k_best = _one_row(arrays[:3], row), ranked[:CANDIDATES].copy()
@@ -152,10 +154,11 @@ class StagedEngine:
             raise
         finally:
             at, stop = begin, begin + self.first.examples_seen - seen
-            its = questions.searchsorted(predicted[predicted < stop])
-            if len(found) > 0 and len(its) > 0:
-                found, scores = found[its, :PLACES], scores[its, :PLACES]
-                at = self._watch(arrays, begin, weights, watched[: len(its)], found, scores)
+            if watched and len(found) > 0:
+                its = questions.searchsorted(predicted[predicted < stop])
+                if len(its) > 0:
+                    found, scores = found[its, :PLACES], scores[its, :PLACES]
+                    at = self._watch(arrays, begin, weights, watched[: len(its)], found, scores)
             if not again:
                 self.add(*arrays, at, stop, weights)
             self.met += int(counted.searchsorted(stop))
