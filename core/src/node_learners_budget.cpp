@@ -71,7 +71,7 @@ void NodeLearners::make_room(std::uint64_t bytes) {
 void NodeLearners::check_fits(std::size_t new_labels, std::size_t features, const LabelTree& tree) {
   if (replay_.max_bytes == 0) return;
   std::uint64_t bytes = new_labels * kBytesOfNode;
-  if (has(kRoot)) bytes += features * nodes_[kRoot]->block.growth(columns(kRoot, tree));
+  if (has(kRoot)) bytes += nodes_[kRoot]->block.growth(features, columns(kRoot, tree));
   if (counted_ + bytes <= replay_.max_bytes) return;
   drain();
   const std::uint64_t needed = count_lasting() + bytes;
@@ -84,7 +84,7 @@ void NodeLearners::make_room_for_learning(std::span<const NodeId> nodes, const L
   std::uint64_t bytes = 0;
   for (const NodeId v : nodes) {
     if (!has(v)) continue;
-    bytes += features * nodes_[v]->block.growth(columns(v, tree)) + kBytesOfEvent + ReplayMemory::growth(1, positives);
+    bytes += nodes_[v]->block.growth(features, columns(v, tree)) + kBytesOfEvent + ReplayMemory::growth(1, positives);
   }
   make_room(bytes);
 }

@@ -241,6 +241,11 @@ std::uint64_t most_bytes_of_rows(std::uint64_t used) {
   return std::max(in_heap, 2 * kPageOfRows - std::min(2 * kPageOfRows, kSteepest * (kPageOfRows - used)));
 }
 
+// What this bound grows by at most when `more` bytes are used. It is never more than a page, or an eighth, above them.
+std::uint64_t most_growth_of_rows(std::uint64_t more) {
+  return std::min(kSteepest * more, more + more / 8 + kPageOfRows);
+}
+
 }  // namespace
 
 std::uint64_t SiblingBlock::row_bytes(std::size_t columns) const {
@@ -252,9 +257,8 @@ std::uint64_t SiblingBlock::most_bytes(std::uint64_t features, std::uint64_t row
          (inherited() != nullptr ? sizeof(Inherited) + inherited()->replaced.size() * sizeof(std::uint32_t) : 0);
 }
 
-std::uint64_t SiblingBlock::growth(std::size_t columns) const {
-  const std::uint64_t row = row_bytes(columns);
-  return kBytesOfFeature + kBytesOfMembers + kSteepest * row + 1;
+std::uint64_t SiblingBlock::growth(std::uint64_t features, std::size_t columns) const {
+  return features * (kBytesOfFeature + kBytesOfMembers) + most_growth_of_rows(features * row_bytes(columns));
 }
 
 std::uint64_t SiblingBlock::growth_by_leaf() const {

@@ -123,7 +123,7 @@ TEST("node learners: a budget counts what is announced, and forgets rows only fo
   const std::vector<NodeId> nodes{0, kRoot};
   learners.restore({100, 0});
   learners.make_room_for_learning(nodes, tree, 3, 1);
-  CHECK_EQ(counted(), 100 + 3 * block.growth(3) + 64 + ReplayMemory::growth(1, 1));
+  CHECK_EQ(counted(), 100 + block.growth(3, 3) + 64 + ReplayMemory::growth(1, 1));
   const std::uint64_t leaf = SiblingBlock(learner, 0, true).most_bytes() + ReplayMemory().most_bytes() + 256;
   learners.restore({100, 0});
   learners.make_room_for_leaf(kRoot, false);
@@ -137,7 +137,7 @@ TEST("node learners: a budget counts what is announced, and forgets rows only fo
   CHECK_EQ(learners.budget().replay_memory, 5U);
   learners.check_fits(labels, 0, tree);
   CHECK_THROWS(BudgetExceeded, learners.check_fits(labels + 1, 0, tree));
-  CHECK_THROWS(BudgetExceeded, learners.check_fits(0, (most - lasting) / block.growth(3) + 1, tree));
+  CHECK_THROWS(BudgetExceeded, learners.check_fits(0, most, tree));
   std::string message;
   try {
     learners.make_room(most);

@@ -827,17 +827,18 @@ TEST("sibling block: the count bounds the memory, and grows no more than announc
     for (int i = 0; i < 40; ++i) {
       const std::uint64_t before = block.most_bytes();
       const std::uint32_t known = block.features().size();
-      const Example example = random_example(random, 1'000, 0.004);
+      const Example example = random_example(random, 1'000, i % 4 == 3 ? 0.05 : 0.004);
       block.learn(example.view(), {}, 1.0F, Evidence::full, work);
       const std::uint64_t newcomers = block.features().size() - known;
       // Takes shared rows apart, too.
       const std::uint64_t most = std::max<std::uint64_t>(newcomers, example.ids.size());
-      CHECK(block.most_bytes() <= before + most * block.growth(61));
+      CHECK(block.most_bytes() <= before + block.growth(most, 61));
       CHECK(block.bytes() <= block.most_bytes());
       counted += block.most_bytes();
       held += block.bytes();
     }
     CHECK(counted < held + held / 4);
+    CHECK(block.growth(200, 61) < 100 * block.growth(1, 61));  // at most one of them begins a page
   }
 }
 

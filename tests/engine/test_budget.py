@@ -198,10 +198,28 @@ def test_a_budget_that_is_too_small_is_told_and_costs_nothing() -> None:
     assert same_answers(pickle.loads(pickle.dumps(clf)), clf, X[:10])
 
 
+def test_a_long_row_at_a_wide_node_fits_into_a_budget_of_its_own_weights() -> None:
+    rng, n, columns, features = np.random.default_rng(7), 120, 101, 300
+    rows = [
+        Example(
+            tuple(np.sort(rng.choice(2000, features, replace=False)).tolist()),
+            (1.0,) * features,
+            (i % (columns - 1),),
+        )
+        for i in range(n)
+    ]
+    budget = features * columns * 8
+    engine = _core.OnlinePlt(bounded(max_leaves=columns, max_bytes=budget))
+    for row in rows:
+        learn(engine, [row])
+        assert held(engine) <= budget
+    assert engine.examples_seen == n
+
+
 @pytest.mark.parametrize("threads", [1, 3])
 def test_what_comes_before_a_refused_example_is_learnt(threads: int) -> None:
     given, rows = bounded(max_bytes=300_000), stream(6, 60)
-    wide = Example(tuple(range(4000)), (1.0,) * 4000, rows[0].labels)
+    wide = Example(tuple(range(8000)), (1.0,) * 8000, rows[0].labels)
     learnt, refused = _core.OnlinePlt(given), _core.OnlinePlt(given)
     learn(learnt, rows)
     with pytest.raises(_core.BudgetExceeded):

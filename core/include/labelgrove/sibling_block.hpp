@@ -59,10 +59,10 @@ class SiblingBlock final : public RowBlock {
   void restore_inherited();
 
   // --- forgetting, within a memory budget
-  // An upper bound on the memory of any block of this shape, whatever its history. Each new feature adds at most
-  // growth(columns), where `columns` is the block's number of columns at that time.
+  // An upper bound on the memory of any block of this shape, whatever its history. An example of so many features adds
+  // at most growth(features, columns), where `columns` is the block's number of columns at that time.
   std::uint64_t most_bytes() const { return most_bytes(map_.size(), rows(), row_bytes(columns_)); }
-  std::uint64_t growth(std::size_t columns) const;
+  std::uint64_t growth(std::uint64_t features, std::size_t columns) const;
   // Of which these remain when all rows are forgotten.
   std::uint64_t lasting_bytes() const { return most_bytes(0, 1, row_bytes(columns_)); }
   // The same for add_leaf(), and for parent_block() with a second child.
