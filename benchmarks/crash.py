@@ -295,7 +295,8 @@ def preloaded(words: Sequence[str], folder: Path) -> int:
     subprocess.run([compiler, *options, "-o", library, source, "-ldl"], check=True)
     (folder / "kept").mkdir()
     environment = os.environ | {
-        "LD_PRELOAD": str(library),
+        "LD_PRELOAD": library.name,  # a path with spaces would be several libraries
+        "LD_LIBRARY_PATH": f"{folder}:{os.environ.get('LD_LIBRARY_PATH', folder)}",
         "LOST_WRITES_IN": str(folder / "run"),
         "LOST_WRITES_KEPT": str(folder / "kept"),
     }
@@ -316,7 +317,7 @@ def main(words: Sequence[str] | None = None) -> None:
     asked = parser.parse_args(words)
     inside = os.environ.get("LOST_WRITES_KEPT")
     if asked.lost_writes and inside is None:
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory(prefix="lost writes ") as folder:
             raise SystemExit(preloaded(words, Path(folder)))
     if asked.unsafe:
         database._SYNCHRONOUS = "OFF"  # noqa: SLF001  there is no such option

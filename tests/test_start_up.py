@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -29,11 +30,12 @@ for name in sys.argv[1:]:
 """
 
 COMMANDS = """
+import shlex
 import sys
 from labelgrove.cli import main
 
 for line in sys.argv[1:]:
-    sys.argv[1:] = line.split()
+    sys.argv[1:] = shlex.split(line)
     try:
         main()
     except SystemExit as end:
@@ -67,7 +69,7 @@ print(*[one for one in {seldom} if "sklearn." + one in sys.modules])
 def test_commands_without_a_model_do_not_import_scikit_learn(tmp_path: Path) -> None:
     data = tmp_path / "data.jsonl"
     data.write_text('{"text": "a text", "labels": ["a label"]}\n')
-    convert = f"convert {data} -o {tmp_path / 'mapped'}"
+    convert = shlex.join(["convert", str(data), "-o", str(tmp_path / "mapped")])
     told = python(COMMANDS, "--version", "--help", "convert --help", "serve --help", convert)
     assert told.startswith(f"labelgrove {labelgrove.__version__}\n")
     assert "imports scikit-learn" not in told

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import json
 import lzma
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -127,8 +128,9 @@ def test_what_is_no_file_may_be_a_text(text_model: Path) -> None:
 
 
 def test_a_second_file_has_a_command_of_its_own(text_model: Path, texts: Path) -> None:
+    spaced = shutil.copy(texts, texts.with_name("my own texts.jsonl"))
     for words in (["predict", text_model], ["train", "-o", text_model]):
-        for more in ([texts], [texts, texts]):
+        for more in ([texts], [texts, texts], [spaced], [spaced, spaced]):
             told = run(*words, texts, *more, status=2).stderr
             assert "labelgrove convert joins several files into one DATA (see" in told
     assert "joins" not in run(*words, texts, "no file", status=2).stderr

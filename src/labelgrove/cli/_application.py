@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import accumulate
 from typing import Annotated, Any
 
 import typer
@@ -141,7 +142,7 @@ def _about_usage(failure: BaseException, message: str) -> str:
     if (
         surplus
         and {"data", "limit"} <= context.params.keys()
-        and any(map(is_there, {surplus[1], *surplus[1].split()}))
+        and any(map(is_there, accumulate(surplus[1].split(" "), "{} {}".format)))
     ):
         message += "; labelgrove convert joins several files into one DATA"
     return f"{message[:1].lower()}{message[1:]} (see '{context.command_path} --help')"
