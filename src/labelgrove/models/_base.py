@@ -59,8 +59,7 @@ from labelgrove.vocabulary import Vocabulary
 class LabelClassifier(ClassifierMixin, BaseEstimator):
     """Base of the estimators.
 
-    ``_learned`` holds the learnt state, None before the first example. A subclass is a dataclass
-    whose fields are its parameters; equality and ``repr`` are scikit-learn's. It defines
+    ``_learned`` holds the learnt state, None before the first example. A subclass defines
     ``algorithm``, its name in model files and on the command line, and ``_format``, the format of
     its files.
     """
