@@ -8,6 +8,7 @@
 #include "labelgrove/link.hpp"
 #include "labelgrove/online_plt.hpp"
 #include "labelgrove/row_check.hpp"
+#include "labelgrove/sparse_lines.hpp"
 #include "register.hpp"
 
 namespace labelgrove::bindings {
@@ -42,6 +43,10 @@ void register_enumerations(nb::module_& module) {
       .value("float32", WeightType::float32)
       .value("float16", WeightType::float16)
       .value("int8", WeightType::int8);
+  nb::enum_<FirstField>(module, "FirstField")
+      .value("labels", FirstField::labels)
+      .value("labels_or_feature", FirstField::labels_or_feature)
+      .value("feature", FirstField::feature);
   nb::enum_<RowFault>(module, "RowFault")
       .value("none", RowFault::none)
       .value("indptr", RowFault::indptr)

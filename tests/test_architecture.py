@@ -43,6 +43,7 @@ MAY_IMPORT = {
 
 #: Packages that may import the compiled core.
 RUN_THE_CORE = {
+    "data",
     "distributed",
     "models",
     "text",

@@ -62,6 +62,13 @@ class WeightType(enum.Enum):
 
     int8 = 2
 
+class FirstField(enum.Enum):
+    labels = 0
+
+    labels_or_feature = 1
+
+    feature = 2
+
 class RowFault(enum.Enum):
     none = 0
 
@@ -510,6 +517,11 @@ def check_rows(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order
 
 def row_scale(indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: object | None) -> float:
     """See core/include/labelgrove/row_scale.hpp."""
+
+def parse_sparse_lines(text: bytes, first: FirstField, values_required: bool, features: int, labels: int) -> tuple[NDArray[numpy.int64], NDArray[numpy.int32], NDArray[numpy.int64], NDArray[numpy.int32], NDArray[numpy.float32], list[tuple[int, int, int]]] | None:
+    """
+    (label_indptr, labels, indptr, ids, values, hard), or None; see core/include/labelgrove/sparse_lines.hpp.
+    """
 
 class LabelSums:
     """

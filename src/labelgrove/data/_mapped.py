@@ -30,7 +30,6 @@ from labelgrove._paths import named
 from labelgrove._targets import LabelRows
 from labelgrove.data._chunks import Contents, Piece, SparseRows
 from labelgrove.data._limits import BLOCK_BYTES, MAX_ID
-from labelgrove.data._numbers import steps
 
 HEADER = "dataset.json"
 _VERSION = 1
@@ -236,11 +235,22 @@ def _features(dataset: Dataset, start: int, stop: int) -> SparseRows:
     assert X is not None
     rows = SparseRows(X.indptr, X.indices, X.data).slice(start, stop)
     ids = rows.indices
-    rising = steps(rows.indptr, ids) > 0
+    rising = _steps(rows.indptr, ids) > 0
     within = len(ids) == 0 or (ids.min() >= 0 and ids.max() < X.shape[1])
     if not (within and rising.all() and np.isfinite(rows.values).all()):
         raise _damaged(dataset.path, f"rows {start} to {stop - 1} hold invalid features")
     return rows
+
+
+def _steps(indptr: NDArray[np.int64], ids: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the differences of neighbouring ids, or 1 between rows, where any order is valid.
+
+    They overflow if an id is negative.
+    """
+    found = np.diff(ids)
+    borders = indptr[1:-1]
+    found[borders[(borders > 0) & (borders < len(ids))] - 1] = 1
+    return found
 
 
 # --- the header and the arrays -------------------------------------------------------------------

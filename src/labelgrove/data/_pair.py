@@ -14,18 +14,19 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+from labelgrove import _core
 from labelgrove._errors import FileFormatError
 from labelgrove.data._chunks import Contents, Piece, nonzero_ids
 from labelgrove.data._limits import MAX_ID
 from labelgrove.data._lines import LineSource
 from labelgrove.data._open import open_pieces
 from labelgrove.data._rows import Bounds, shown
-from labelgrove.data._sparse_text import Dialect, numbered, parse_lines
+from labelgrove.data._sparse_text import Dialect, Lines, parse_lines
 
 _SIDE = re.compile(r"_X_(?:Xf|Y)(?=\.txt(?:\.gz|\.bz2|\.xz|\.zst)?$)")
 _HEADER = re.compile(rb"(\d{1,10})[ \t]+(\d{1,10})[ \t]*")
 _HEADER_BYTES = 4096
-_DIALECT = Dialect(values_required=True, split=lambda line: (b"", line))
+DIALECT = Dialect(_core.FirstField.feature, values_required=True, split=lambda line: (b"", line))
 
 
 def is_pair(path: str) -> bool:
@@ -86,11 +87,11 @@ def _open(path: str, what: str, resources: ExitStack) -> tuple[int, int, Iterato
 def _pieces(source: LineSource, declared: int, width: int) -> Iterator[Piece]:
     rows = last_line = 0
     for first_line, data in source.blocks():
-        lines = numbered(first_line, data)
-        last_line = lines[-1][0]
+        lines = Lines.of_block(first_line, data)
+        last_line = int(lines.numbers[-1])
         if first_line == 1:
-            del lines[0]
-        for piece in parse_lines(lines, _DIALECT, Bounds(width), source.path):
+            lines = lines.without_first()
+        for piece in parse_lines(lines, DIALECT, Bounds(width), source.path):
             rows += piece.n_rows
             yield piece
     if rows != declared:

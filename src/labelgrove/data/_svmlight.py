@@ -13,10 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
+from labelgrove import _core
 from labelgrove.data._chunks import Contents, Piece
 from labelgrove.data._lines import LineSource
 from labelgrove.data._rows import Bounds
-from labelgrove.data._sparse_text import Dialect, Lines, numbered, parse_lines
+from labelgrove.data._sparse_text import Dialect, Lines, parse_lines
 
 
 def read_svmlight(source: LineSource) -> Contents:
@@ -30,16 +33,21 @@ def split_row(line: bytes) -> tuple[bytes, bytes]:
     return (b"", line) if b":" in field else (field, row)
 
 
-DIALECT = Dialect(values_required=True, split=split_row)
+DIALECT = Dialect(_core.FirstField.labels_or_feature, values_required=True, split=split_row)
 
 
 def _pieces(source: LineSource) -> Iterator[Piece]:
     for first_line, data in source.blocks():
-        lines = numbered(first_line, data)
-        if b"#" in data:
-            lines = [(number, _without_remark(line)) for number, line in lines]
-        rows: Lines = [row for row in lines if row[1]]
-        yield from parse_lines(rows, DIALECT, Bounds(), source.path)
+        lines = Lines.of_block(first_line, data)
+        if b"#" in data or b"\n\n" in b"\n" + data + b"\n":
+            lines = _without_remarks(lines)
+        yield from parse_lines(lines, DIALECT, Bounds(), source.path)
+
+
+def _without_remarks(lines: Lines) -> Lines:
+    """Return the lines without their comments, and without those of which nothing is left."""
+    rows = [_without_remark(line) for line in lines.each()]
+    return Lines(b"\n".join(filter(None, rows)), lines.numbers[np.array(list(map(bool, rows)))])
 
 
 def _without_remark(line: bytes) -> bytes:

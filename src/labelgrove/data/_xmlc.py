@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import takewhile
 
+from labelgrove import _core
 from labelgrove._errors import FileFormatError
 from labelgrove.data._chunks import Contents, Piece
 from labelgrove.data._limits import MAX_ID
 from labelgrove.data._lines import LineSource, has_line
 from labelgrove.data._rows import Bounds, RowError, shown
-from labelgrove.data._sparse_text import Dialect, Lines, numbered, parse_lines
+from labelgrove.data._sparse_text import Dialect, Lines, parse_lines
 
 _HEADER = re.compile(rb"(\d+)[ \t]+(\d+)[ \t]+(\d+)[ \t]*\r?")
 _HEADER_BYTES = 4096  # far more than the length of a header
@@ -62,7 +62,7 @@ def split_row(line: bytes) -> tuple[bytes, bytes]:
     return field, row
 
 
-DIALECT = Dialect(values_required=False, split=split_row)
+DIALECT = Dialect(_core.FirstField.labels, values_required=False, split=split_row)
 
 
 def _count(path: str, digits: bytes) -> int:
@@ -77,19 +77,21 @@ def _count(path: str, digits: bytes) -> int:
 
 def _pieces(source: LineSource, bounds: Bounds, declared_rows: int | None) -> Iterator[Piece]:
     rows = last_line = 0
-    empty: Lines = []  # the first trailing empty line, an error as soon as another row follows
+    empty: Lines | None = None  # a trailing empty line, an error as soon as another row follows
     for first_line, data in source.blocks():
-        lines = numbered(first_line, data)
-        last_line = lines[-1][0]
+        lines = Lines.of_block(first_line, data)
+        last_line = int(lines.numbers[-1])
         if first_line == 1 and declared_rows is not None:
-            del lines[0]
-        trailing = sum(1 for _ in takewhile(lambda row: not row[1], reversed(lines)))  # empty ones
-        if empty and trailing < len(lines):
-            lines, trailing = empty[:1], 0  # parse the empty line to raise its error
-        for piece in parse_lines(lines[: len(lines) - trailing], DIALECT, bounds, source.path):
-            rows += piece.n_rows
-            yield piece
-        empty += lines[len(lines) - trailing :][: 1 - len(empty)]
+            lines = lines.without_first()
+        text = lines.text.rstrip(b"\n")
+        n_rows = text.count(b"\n") + 1 if text else 0
+        if n_rows:
+            lines_of_rows = empty or Lines(text, lines.numbers[:n_rows])  # the empty one is refused
+            for piece in parse_lines(lines_of_rows, DIALECT, bounds, source.path):
+                rows += piece.n_rows
+                yield piece
+        if empty is None and n_rows < len(lines.numbers):
+            empty = Lines(b"", lines.numbers[n_rows : n_rows + 1])
     if declared_rows is not None and rows != declared_rows:
         raise FileFormatError(
             source.path,
