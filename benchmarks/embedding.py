@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks._data import Stream, is_there, load, precisions
 from benchmarks._environments import FASTTEXT, run
 from benchmarks._measure import Clock, fresh
-from benchmarks._results import command_line, earlier, write
+from benchmarks._results import command_line, earlier, kept, write
 from benchmarks.knob import build, search
 from benchmarks.programs import texts as programs
 from labelgrove import EmbeddingClassifier, PLTClassifier
@@ -154,8 +154,19 @@ def chosen_options(dataset: str, name: str, options: dict[str, Any]) -> dict[str
     return options
 
 
-def beside(dataset: str, times: int, *, peers: bool, tune: bool) -> list[dict[str, Any]]:
-    """Run all models in turns; times are medians."""
+def beside(
+    dataset: str,
+    times: int,
+    only: Sequence[str],
+    before: dict[str, Any],
+    *,
+    peers: bool,
+    tune: bool,
+) -> list[dict[str, Any]]:
+    """Run the models in turns; times are medians.
+
+    If ``only`` names models, the results of the others are taken from ``before``.
+    """
     train = load(dataset, "train")
     n_labels = 1 + max(label for row in train.labels for label in row)
     wanted = {**(FASTTEXTS if peers else {}), **OURS}
@@ -163,22 +174,24 @@ def beside(dataset: str, times: int, *, peers: bool, tune: bool) -> list[dict[st
     if len(train.labels) * n_labels > _MOST_FOR_FLAT:
         for name in ("one-versus-rest", "fastText ova, tuned"):
             wanted.pop(name, None)
+    if only:
+        wanted = {name: one for name, one in wanted.items() if name in only}
     options = {name: chosen_options(dataset, name, one) for name, one in wanted.items()}
     turns: dict[str, list[dict[str, Any]]] = {name: [] for name in wanted}
     for _ in range(times):
         for name in wanted:
             if (found := run_once(dataset, name, options[name])) is not None:
                 turns[name].append(found)
-    rows = []
+    rows = {row["model"]: kept(before, row) for row in before.get("rows", [])}
     for name, measured in turns.items():
         row: dict[str, Any] = {"model": name, "options": options[name]}
         if measured:
             row["precision"] = measured[0]["precision"]
             for figure in ("learning_cpu", "predicting_us"):
                 row[figure] = round(median(one[figure] for one in measured), 3)
-        rows.append(row)
+        rows[name] = row
         print(f"{dataset}: {row}", flush=True)
-    return rows
+    return list(rows.values())
 
 
 def knob(dataset: str, lambda_prime: float | None) -> dict[str, Any]:
@@ -206,18 +219,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--untuned", action="store_true", help="skip the tuned models")
     parser.add_argument("--repetitions", type=int, default=3, help="turns")
     parser.add_argument("--lambdas", type=float, nargs="*", default=list(LAMBDAS))
-    parser.add_argument("--go-on", action="store_true", help="keep existing tables")
+    models, says = [*FASTTEXTS, *OURS], "models to measure anew, no trees"
+    parser.add_argument("--only", nargs="*", default=[], choices=models, help=says)
     chosen = parser.parse_args(arguments)
     for dataset in filter(is_there, chosen.subjects):
-        kept = earlier(chosen.output, "embedding", dataset) if chosen.go_on else {}
-        trees = kept.get("trees", [])
-        for lambda_prime in [*chosen.lambdas, None] if chosen.lambdas and not trees else []:
+        before = earlier(chosen.output, "embedding", dataset) if chosen.only else {}
+        trees = [kept(before, tree) for tree in before.get("trees", [])]
+        for lambda_prime in [*chosen.lambdas, None] if chosen.lambdas and not chosen.only else []:
             call = {"dataset": dataset, "lambda_prime": lambda_prime}
             trees.append(fresh("benchmarks.embedding:knob", **call))
             print(f"{dataset}: {trees[-1]}", flush=True)
-        rows = kept.get("rows")
-        if not rows:
-            rows = beside(dataset, chosen.repetitions, peers=chosen.peers, tune=not chosen.untuned)
+        rows = beside(
+            dataset,
+            chosen.repetitions,
+            chosen.only,
+            before,
+            peers=chosen.peers,
+            tune=not chosen.untuned,
+        )
         write(chosen.output, "embedding", dataset, {"rows": rows, "trees": trees})
 
 
