@@ -74,6 +74,7 @@ BENCHMARKS = {
     "sharing": Benchmark(4, quick=(QUICK_DATA, "--readers=1")),
     "thresholds": Benchmark(8),
     "batch": Benchmark(5, quick=(QUICK_DATA, "--threads=1", "--repetitions=1"), peer_minutes=60),
+    "whole": Benchmark(1, peer_minutes=7),
     "schedule": Benchmark(1),
     "calibration": Benchmark(1),
     "second_stage": Benchmark(10, quick=("cooking-tfidf",)),

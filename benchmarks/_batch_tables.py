@@ -1,4 +1,4 @@
-"""Results of `benchmarks.batch` as tables: a comparison with the aims, and all programs."""
+"""Results of `benchmarks.batch` and `benchmarks.whole` as tables."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from benchmarks import _aims
 from benchmarks._tables import Results, precision, table
 from benchmarks.batch import PEERS, SUBJECTS, Subject
+from benchmarks.whole import STEPS
 
 
 @dataclass(frozen=True)
@@ -118,3 +119,21 @@ def _aims_rows(result: dict[str, Any]) -> list[list[object]]:
 
 def _times(theirs: list[float], mine: float | None) -> str:
     return f"{min(theirs) / mine:.1f}" if theirs and mine else ""
+
+
+def whole(found: Results) -> str:
+    """Processor seconds from a text file to a saved model, LabelGrove's also step by step."""
+    peers = [key for key, subject in PEERS.items() if subject.trees == 1]
+    header = ["data", "LabelGrove, s", *STEPS, *(f"{SUBJECTS[key].title}, s" for key in peers)]
+    header += [f"fastest of the others ÷ LabelGrove (aim: {_aims.BATCH_LEARNING_TIMES})"]
+    rows = []
+    for result in found:
+        steps = {
+            key: [median(run[step] for run in runs) for step in STEPS]
+            for key, runs in result["runs"].items()
+        }
+        own, theirs = steps["labelgrove-1"], [sum(steps[key]) for key in peers if key in steps]
+        shown = [f"{sum(steps[key]):.2f}" if key in steps else "" for key in peers]
+        rows.append([result["subject"], f"{sum(own):.2f}", *(f"{one:.2f}" for one in own), *shown])
+        rows[-1].append(_times(theirs, sum(own)))
+    return table(header, rows)

@@ -44,6 +44,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "growth": _tables.growth,
     "thresholds": _thresholds_tables.thresholds,
     "batch": _batch_tables.batch,
+    "whole": _batch_tables.whole,
     "schedule": _tables.schedule,
     "calibration": _calibration.calibration,
     "one_versus_rest": _tree_tables.one_versus_rest,

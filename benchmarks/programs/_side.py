@@ -127,6 +127,18 @@ def run(
     }
 
 
+def whole(
+    kind: type[Program], train: dict[str, str], options: dict[str, Any], using: int
+) -> dict[str, Any]:
+    """Read the training set from text, learn and save in this process, and time each step."""
+    program = kind(options, using)
+    with tempfile.TemporaryDirectory() as folder:
+        data, reading = timed(partial(program.read, train))
+        _, learning = timed(partial(program.learn, data, folder))
+        _, saving = timed(partial(program.save, folder))
+    return {"reading": reading, "learning": learning, "saving": saving}
+
+
 def _single(program: Program, rows: Any, n: int) -> dict[str, float]:
     cut = [rows[i : i + 1] for i in range(n)]
     seconds: list[float] = []
@@ -143,4 +155,6 @@ def _single(program: Program, rows: Any, n: int) -> dict[str, float]:
 
 def main(kind: type[Program]) -> None:
     """Run with the arguments of the command line and print the results as JSON."""
-    print(json.dumps(run(kind, **json.loads(sys.argv[1]))))
+    arguments = json.loads(sys.argv[1])
+    measure: Callable[..., dict[str, Any]] = run if "test" in arguments else whole
+    print(json.dumps(measure(kind, **arguments)))

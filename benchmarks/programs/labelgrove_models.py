@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 import labelgrove
 from benchmarks.programs._side import K, arrays, main
+from labelgrove.data import read_examples
 
 
 class LabelGrove:
@@ -20,6 +21,9 @@ class LabelGrove:
         self._threads = threads
 
     def read(self, paths: dict[str, str]) -> Any:
+        if "text" in paths:
+            examples = read_examples(paths["text"], format="xmlc")
+            return examples.X, examples.labels
         X, labels = arrays(paths["arrays"])
         if all(len(row) == 1 for row in labels):
             return sp.csr_array(X), np.array([label for (label,) in labels])

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from napkinxc.datasets import load_libsvm_file  # type: ignore[import-not-found]
 from napkinxc.models import PLT  # type: ignore[import-not-found]
 
 from benchmarks.programs._side import K, arrays, main
@@ -16,7 +17,7 @@ class NapkinXC:
         self._options = {"threads": threads, "seed": 1, "verbose": 0, **options}
 
     def read(self, paths: dict[str, str]) -> Any:
-        return arrays(paths["arrays"])
+        return load_libsvm_file(paths["text"]) if "text" in paths else arrays(paths["arrays"])
 
     def learn(self, data: Any, folder: str) -> None:
         """Fit, which in napkinXC includes writing the model."""
