@@ -27,14 +27,14 @@ LONGEST_WORD = 64
 
 
 @cache
-def _tables() -> Any:
-    """The script with the lists of invisible characters and of scripts without spaces."""
+def _tables() -> tuple[set[int], set[int]]:
+    """The invisible characters and those of scripts without spaces, as the script lists them."""
     path = Path(__file__).parents[2] / "scripts" / "unicode-tables"
     spec = spec_from_loader("unicode_tables", SourceFileLoader("unicode_tables", str(path)))
     assert spec is not None and spec.loader is not None
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module
+    return module.members(module.IGNORED), module.members(module.UNSPACED)
 
 
 def mix(z: int) -> int:
@@ -99,11 +99,7 @@ class NaiveTextFeatures:
     n_documents: int = 0
 
     def __post_init__(self) -> None:
-        tables = _tables()
-        self.ignored, self.unspaced = (
-            tables.members(tables.IGNORED),
-            tables.members(tables.UNSPACED),
-        )
+        self.ignored, self.unspaced = _tables()
 
     # --- words ---------------------------------------------------------------------------------
 
