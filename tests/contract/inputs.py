@@ -97,30 +97,6 @@ def check_dense_rows_in_any_container(make: Make) -> None:
         assert same_answers(plain, plain, given)
 
 
-def check_zeros_mean_the_same_stored_or_not(make: Make) -> None:
-    """The same model is learnt, and predicts the same."""
-    X, y = checkerboard()
-    rows, columns = np.indices(X.shape)
-    stored = sp.csr_array((X.ravel(), (rows.ravel(), columns.ravel())), shape=X.shape)
-    assert stored.nnz == X.size
-    sparse = make(passes=2).fit(sp.csr_array(X), y)
-    for given in (X, stored):
-        clf = make(passes=2).fit(given, y)
-        assert state(clf) == state(sparse)
-        one, other = clf.predict_topk(given, 3), clf.predict_topk(sp.csr_array(X), 3)
-        assert np.array_equal(one[0], other[0]) and np.array_equal(one[1], other[1])
-
-
-@needs("sets")
-def check_values_without_zeros_are_the_same_dense_or_sparse(make: Make) -> None:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(30, 12)).astype(np.float32)
-    Y = label_sets(rng.integers(0, 9, 30))
-    dense, sparse = make().fit(X, Y), make().fit(sp.csr_array(X), Y)
-    assert state(dense) == state(sparse)
-    assert same_answers(dense, sparse, X) and same_answers(dense, dense, sp.csr_array(X))
-
-
 @needs("online")
 def check_dense_rows_may_not_lack_columns(make: Make) -> None:
     X, y = checkerboard()
@@ -307,16 +283,3 @@ def uses(model: Any) -> list[Callable[[Any, Any], Any]]:
         model.score,
     ]
     return [*found, model.partial_fit] if hasattr(model, "partial_fit") else found
-
-
-def check_values_of_any_magnitude(make: Make) -> None:
-    """Rows are scaled to unit length, so tiny or huge values do not matter."""
-    X, y = checkerboard(3)
-    clf = make().fit(X, y)
-    for factor in (1e-30, 1e-44, 1e30, 3e38):
-        scaled = (X.astype(np.float64) * factor).astype(np.float32)
-        assert make().fit(scaled, y).predict_topk(scaled)[1].min() >= 0
-        if factor != 1e-44:  # which leaves two bits of a float
-            np.testing.assert_allclose(
-                clf.predict_topk(scaled, 2)[1], clf.predict_topk(X, 2)[1], rtol=1e-4
-            )

@@ -343,6 +343,13 @@ def noise(seed: int = 0, n: int = 60, d: int = 20) -> tuple[sp.csr_array, list[l
     return X, [list(dict.fromkeys(row)) for row in Y]
 
 
+def indicator() -> tuple[sp.csr_array, sp.csr_array]:
+    """Such rows with nine columns of random targets."""
+    X, _ = noise()
+    Y = np.random.default_rng(0).random((X.shape[0], 9)) < 0.2
+    return X, sp.csr_array(Y.astype(np.int8))
+
+
 def state(clf: Any) -> Any:
     """Return all that the model has learnt, as it would be pickled, without the parameters."""
     everything, parameters = clf.__getstate__(), clf.get_params(deep=False)

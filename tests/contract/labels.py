@@ -1,4 +1,4 @@
-"""Label upkeep: removing and renaming."""
+"""Labels that come, are announced, removed and renamed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from contract.kit import Make, checkerboard, label_sets, needs, state
+from contract.kit import (
+    N_CLASSES,
+    Make,
+    checkerboard,
+    indicator,
+    label_sets,
+    needs,
+    state,
+)
 from labelgrove import DataError, NotLearnedError
 
 
@@ -193,3 +201,74 @@ def check_upkeep_survives_saving(make: Make) -> None:
     twin = copy.deepcopy(clf)
     assert state(twin) == state(clf) and twin.classes_.tolist() == clf.classes_.tolist()
     assert state(twin.partial_fit(X, Y)) == state(clf.partial_fit(X, Y))
+
+
+@needs("online", "sets")
+def check_indicators_may_grow_wider(make: Make) -> None:
+    X, Y = indicator()
+    clf = make().partial_fit(X, Y)
+    wide = sp.hstack([Y, Y[:, :3]]).tocsr()
+    clf.partial_fit(X, wide)
+    assert clf.classes_.tolist() == list(range(12))
+    clf.partial_fit(X, Y[:, :4])
+    assert clf.predict(X).shape == (X.shape[0], 12)
+    assert 0 <= clf.score(X, wide) <= 1
+
+
+@needs("sets")
+def check_a_column_of_zeros_is_a_class_that_nothing_has(make: Make) -> None:
+    X, Y = indicator()
+    Y = sp.csr_array(Y.toarray() * (np.arange(9) != 4))
+    clf = make().fit(X, Y)
+    assert clf.n_classes_ == 9 and clf.label_counts_[4] == 0
+    assert clf.predict_proba(X)[:, [4]].nnz == 0
+    assert 4 not in clf.predict_topk(X, 9)[0]
+
+
+@needs("online")
+def check_classes_may_be_announced(make: Make) -> None:
+    """As scikit-learn has it: by the first call, and again by those that come after."""
+    X, y = checkerboard(2)
+    announced = np.arange(20)[::-1]
+    clf = make().partial_fit(X, y, classes=announced)
+    plain = make().partial_fit(X, y)
+    assert np.array_equal(clf.predict_topk(X, 1)[0], clf.predict(X)[:, None])
+    assert clf.classes_.tolist() == list(range(20)) and plain.n_classes_ == 12
+    assert clf.label_counts_.tolist() == [2] * 12 + [0] * 8
+    P = clf.predict_proba(X)
+    assert P.shape == (len(X), 20) and not P[:, 12:].any()
+    np.testing.assert_allclose(P.sum(axis=1), 1.0)
+    each = clf.predict_proba(X, threshold=np.linspace(0, 1, 20))
+    assert each.shape == P.shape
+    before = state(clf)
+    for bad in ([0, 1], np.arange(12), np.arange(21), ["a"], 3, [None], announced.astype(str)):
+        with pytest.raises(DataError, match=r"classes|label"):
+            clf.partial_fit(X, y, classes=bad)
+        assert state(clf) == before
+    with pytest.raises(DataError, match="among the classes"):
+        make().partial_fit(X, y, classes=[0, 1])
+    with pytest.raises(DataError, match="one type|among the classes"):
+        make().partial_fit(X, y, classes=["a", "b"])
+    again = copy.deepcopy(clf)
+    assert state(again) == before
+    for model in (clf, again):
+        model.partial_fit(X[:1], [15], classes=np.arange(20)).partial_fit(X[:1], [99])
+        assert model.classes_.tolist() == [*range(20), 99] and model.label_counts_[15] == 1
+    assert state(clf) == state(again)
+    clf.remove_labels([19, 3])
+    assert clf.n_classes_ == 19 and clf.predict_proba(X).shape == (len(X), 19)
+
+
+@needs("online", "sets")
+def check_label_sets_may_be_announced(make: Make) -> None:
+    X, y = checkerboard(2)
+    sets = label_sets(y)
+    names = sorted({name for row in sets for name in row})
+    clf = make().partial_fit(X, sets, classes=["never", *names])
+    assert clf.classes_.tolist() == sorted(["never", *names])
+    assert clf.predict_proba(X).shape == (len(X), len(names) + 1)
+    columns = np.eye(N_CLASSES, dtype=int)[y]
+    clf = make().partial_fit(X, columns, classes=np.arange(N_CLASSES))
+    assert state(clf) == state(make().partial_fit(X, columns))
+    with pytest.raises(DataError, match="columns of y"):
+        make().partial_fit(X, columns, classes=np.arange(N_CLASSES + 1))
