@@ -483,12 +483,10 @@ def test_a_snapshot_that_knows_what_was_forgotten_later_is_passed_over(tmp_path:
 SPACED = msgspec.structs.replace(SMALL, snapshot_every=10)
 
 
-def learnt_upto(folder: Path, rows: Sequence[Addition]) -> str:
-    """Return the fingerprint of a model that learns rows from the first one."""
-    project = opened(folder, SPACED)
+def learnt_further(project: Project, rows: Sequence[Addition]) -> str:
+    """Return the fingerprint of the model after it has learnt these rows, too."""
     project.log.append(rows).result()
     _, fingerprint = fingerprint_at_the_end(project)
-    project.close()
     return fingerprint
 
 
@@ -502,7 +500,7 @@ def test_kept_snapshots_are_few_and_the_denser_the_newer() -> None:
             assert last - before <= 3 * max(last - first, 1)
 
 
-@pytest.mark.parametrize("place", [25, 77, 118, 149])
+@pytest.mark.parametrize("place", [77, 118, 149])
 def test_forgetting_begins_at_the_last_snapshot_before_the_example(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: int
 ) -> None:
@@ -531,10 +529,13 @@ def test_forgetting_begins_at_the_last_snapshot_before_the_example(
     )
     # Each is, to the byte, what learning from the first event gives.
     without = [row for number, row in enumerate(rows, 2) if number != place]
-    for one in kept:
-        upto = one.sequence - 1 - (one.sequence >= place)
-        learnt = learnt_upto(tmp_path / str(one.sequence), without[:upto])
+    other, begin = opened(tmp_path / "b", SPACED), 0
+    for one in reversed(kept):
+        upto = min(one.sequence - 1 - (one.sequence >= place), len(without))
+        learnt = learnt_further(other, without[begin:upto])
         assert one.fingerprint == file_fingerprint(one.path) == learnt
+        begin = upto
+    other.close()
     project.close()
 
 
@@ -557,7 +558,9 @@ def test_a_replay_that_ends_early_goes_on_from_its_last_snapshot(
     project = opened(project.folder)
     project.log.forget("@100").result()
     removed = [row for number, row in enumerate(rows, 2) if number not in {25, 100}]
-    expected = learnt_upto(tmp_path / "b", removed)
+    other = opened(tmp_path / "b", SPACED)
+    expected = learnt_further(other, removed)
+    other.close()
     assert fingerprint_at_the_end(project)[1] == expected
     kept = {one.sequence: one.known for one in project.snapshots()}
     assert kept[80] == 152 and kept[120] == 153
