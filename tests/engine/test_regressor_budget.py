@@ -134,9 +134,9 @@ def worths(saved: dict[str, Any], learner: str) -> dict[tuple[int, int], float]:
 @pytest.mark.parametrize(
     ("name", "n", "changes"),
     [
-        ("memory tree", 200, {"max_examples": 3}),
-        ("LOMtree", 350, {"max_nodes": 9, "swap_resistance": 10**6}),
-        ("LOMtree", 350, {"max_nodes": 9, "swap_resistance": 10**6, "learner": "adagrad"}),
+        ("memory tree", 110, {"max_examples": 3}),
+        ("LOMtree", 150, {"max_nodes": 9, "swap_resistance": 10**6}),
+        ("LOMtree", 150, {"max_nodes": 9, "swap_resistance": 10**6, "learner": "adagrad"}),
     ],
 )
 def test_what_is_worth_least_is_forgotten(name: str, n: int, changes: dict[str, Any]) -> None:
