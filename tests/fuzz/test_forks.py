@@ -34,6 +34,7 @@ def test_forks_beside_threads() -> None:
     learning = OnlinePLTClassifier(n_jobs=2).fit(X, Y)
     resting = OnlinePLTClassifier(n_jobs=2).fit(X, Y)
     expected = resting.predict_topk(X, 3)[1]
+    few = X[:40], Y[:40]
     ended = threading.Event()
 
     def over_and_over(use: Callable[[], Any]) -> threading.Thread:
@@ -46,11 +47,11 @@ def test_forks_beside_threads() -> None:
     def child() -> None:
         found = resting.predict_topk(X, 3)[1]
         assert np.array_equal(found, expected, equal_nan=True)
-        OnlinePLTClassifier().fit(X, Y).predict_topk(X[:2], 1)
-        PLTClassifier(n_jobs=2).fit(X, Y)
+        OnlinePLTClassifier().fit(*few).predict_topk(X[:2], 1)
+        PLTClassifier(n_jobs=2).fit(*few)
         with suppress(ModelStateError):
             learning.predict_topk(X[:2], 1)
-        resting.partial_fit(X, Y)
+        resting.partial_fit(*few)
 
     beside = [
         over_and_over(lambda: learning.partial_fit(X, Y)),

@@ -181,6 +181,7 @@ def test_what_gains_one_f_and_loses_the_other_is_not_taken(average: str) -> None
     tuned = tune_auto(Y, scores, average=average)
     found = best_single(Y, scores, average, LEAST, None, 0.0)
     assert found == (tuned.single, tuned.single_figures)
+    assert average == "instance" or tuned.least_labels == 0
     assert tuned.cross_fitted is not None
     assert tuned.single_figures is not None
     assert tuned.cross_fitted.macro >= tuned.single_figures.macro
@@ -196,8 +197,6 @@ def test_for_instance_f_each_row_gets_a_label_if_that_is_better(problem: Problem
     chosen = tuned(average="instance")
     assert chosen.least_labels == int(one.score > none.score)
     assert chosen.values.tolist() == (one if chosen.least_labels else none).values.tolist()
-    for average in ("macro", "micro"):
-        assert tuned(average=average).least_labels == 0
 
 
 def test_the_best_labels_count_in_every_figure() -> None:
