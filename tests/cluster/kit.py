@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ def written(folder: Path, rows: Sequence[Row], width: int = 40) -> Dataset:
     return open_dataset(folder)
 
 
+@cache
 def some_rows(n: int, n_features: int = 40) -> list[Row]:
     """Rows whose features indicate their labels; one row in ten has none."""
     random = np.random.default_rng(0)

@@ -6,8 +6,7 @@ import json
 import multiprocessing
 import os
 import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -114,14 +113,16 @@ def test_what_fails_on_a_worker_is_raised_here(client: Any, tmp_path: Path) -> N
     assert not (tmp_path / "model.lg").exists()
 
 
-def test_a_scheduler_that_is_lost_is_reported_in_one_sentence(tmp_path: Path) -> None:
+def test_a_scheduler_that_is_lost_is_reported_in_one_sentence(
+    tmp_path: Path, warm: Sequence[str]
+) -> None:
     (tmp_path / "cluster").mkdir()
     alone = Cluster(tmp_path / "cluster")  # without workers, so the command waits
     written(tmp_path / "rows", some_rows(50))
     names = [str(tmp_path / "rows"), "-o", str(tmp_path / "m.lg")]
     words = ["train", *names, "--algorithm", "plt", "--dask", alone.address()]
     command = subprocess.Popen(
-        [sys.executable, "-m", "labelgrove", *words],
+        [*warm, "-m", "labelgrove", *words],
         env={**os.environ, "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "10s"},
         stderr=subprocess.PIPE,
         text=True,
