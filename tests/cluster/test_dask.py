@@ -20,9 +20,12 @@ from sklearn.model_selection import GridSearchCV
 import labelgrove
 from cluster.kit import fit_like_memory, some_rows, written, written_texts
 from labelgrove import DataError, ParameterError, PLTClassifier, TextClassifier, distributed
+from labelgrove.distributed._executors import Workers
 from waiting import until
 
 pytest.importorskip("distributed", reason="there is no Dask here (the extra dask)")
+
+from distributed import KilledWorker
 
 from cluster.dask_process import IMPORTED, run
 
@@ -101,6 +104,27 @@ def test_workers_may_be_killed_and_come_late(cluster: Cluster, client: Any, tmp_
     [(labels, _)] = distributed.predict_topk(*names, executor=client)
     model = labelgrove.load(names[0])
     assert labels.tolist() == model.predict_topk(dataset.text)[0].tolist()
+
+
+def test_a_worker_may_be_killed_before_its_result_is_fetched(
+    client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The scheduler has the task done again then, and gives up if that kills another worker."""
+    killed, fetch = KilledWorker("a task", None, 0), client._gather
+    failures = iter([killed, killed])
+
+    async def fetched(*asked: Any, **how: Any) -> Any:
+        for failure in failures:
+            raise failure
+        return await fetch(*asked, **how)
+
+    monkeypatch.setattr(client, "_gather", fetched)
+    workers = Workers(client)
+    assert workers.result_of(one, workers.submit(one)) == 1
+
+
+def one() -> int:
+    return 1
 
 
 def test_what_fails_on_a_worker_is_raised_here(client: Any, tmp_path: Path) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from threading import Thread
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,10 +28,6 @@ class Lost(Exception):
 class Client(ThreadPoolExecutor):
     """Stands in for a Dask client."""
 
-    def get_executor(self, *, pure: bool) -> ThreadPoolExecutor:
-        assert not pure  # otherwise Dask would return the first failure again
-        return self
-
     def run_on_scheduler(self, function: Callable[[str], Any], name: str) -> Any:
         return function(name)
 
@@ -45,13 +43,32 @@ class Losing(Client):
         super().__init__(2)
         self._times = times
         self._submitted: Counter[str] = Counter()
+        self.loop = SimpleNamespace(asyncio_loop=asyncio.new_event_loop())
+        self._thread = Thread(target=self.loop.asyncio_loop.run_forever)
 
-    def submit(self, task: Any, /, *_: Any, **__: Any) -> Future[Any]:
+    def __enter__(self) -> Losing:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.shutdown()
+        loop = self.loop.asyncio_loop
+        loop.call_soon_threadsafe(loop.stop)
+        self._thread.join()
+        loop.close()
+
+    def submit(self, task: Any, /, *, pure: bool) -> Future[Any]:
+        assert not pure  # otherwise Dask would return the first failure again
+
         def lose() -> None:
             raise Lost
 
         self._submitted[repr(task)] += 1
         return super().submit(lose if self._submitted[repr(task)] <= self._times else task)
+
+    async def gather(self, future: Future[Any], *, asynchronous: bool) -> Any:
+        assert asynchronous
+        return await asyncio.wrap_future(future)
 
 
 def test_tasks_of_lost_workers_are_submitted_again(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from contextlib import contextmanager
@@ -60,15 +61,15 @@ class Workers:
     def __init__(self, executor: Any, *paths: str) -> None:
         self._paths = paths
         self.lost: tuple[type[BaseException], ...] = ()  # raised when a worker is lost
-        if hasattr(executor, "get_executor"):
+        if hasattr(executor, "run_on_scheduler"):
             _require_versions(executor)
-            executor, self.lost = executor.get_executor(pure=False), (_dask().KilledWorker,)
+            executor, self.lost = _DaskExecutor(executor), (_dask().KilledWorker,)
         if not hasattr(executor, "submit"):
             raise ParameterError(
                 f"executor is a {type(executor).__name__}; expected a concurrent.futures.Executor, "
                 "a Dask client, or None"
             )
-        self._executor: Executor = executor
+        self._executor: Executor | _DaskExecutor = executor
 
     def submit(self, task: Callable[[], Any]) -> Future[Any]:
         """Submit a task, which fails on a worker of another version or without the paths.
@@ -112,6 +113,22 @@ class Workers:
                 raise LabelGroveError(
                     f"the cluster gave up ({str(error).rstrip('.')}); repeat the call{again}"
                 ) from error
+
+
+class _DaskExecutor:
+    """A Dask client as an executor.
+
+    Dask's own leaves a future unfinished for ever if a worker dies between the end of its task and
+    the fetching of the result, and the task then kills another worker.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def submit(self, task: Callable[[], Any]) -> Future[Any]:
+        running = self._client.submit(task, pure=False)
+        result = self._client.gather(running, asynchronous=True)
+        return asyncio.run_coroutine_threadsafe(result, self._client.loop.asyncio_loop)
 
 
 def _refusal(error: Exception) -> LabelGroveError:
