@@ -29,7 +29,9 @@ void NodeLearners::set_node(NodeId v, std::unique_ptr<Node> node) {
     blocks_.resize(v + std::size_t{1});
   }
   blocks_[v] = node ? &node->block : nullptr;
+  if (nodes_[v]) count_as(*nodes_[v], {});
   nodes_[v] = std::move(node);
+  if (nodes_[v]) count(*nodes_[v]);
 }
 
 void NodeLearners::put(NodeId v, SiblingBlock block) { set_node(v, std::make_unique<Node>(std::move(block))); }
@@ -104,8 +106,11 @@ void NodeLearners::bring_up_to_date(NodeId v) {
 }
 
 void NodeLearners::drain() {
-  for (NodeId v = 0; v < nodes_.size(); ++v) {
+  for (const NodeId v : waiting_) {
     if (has(v)) bring_up_to_date(v);
+  }
+  for (const Task& task : tasks_) {
+    if (task.node != nullptr) finish_sealed(*task.node);
   }
   waiting_.clear();
   positives_.clear();
@@ -157,6 +162,7 @@ void NodeLearners::work_off(Node& node, std::span<const Event> events, std::span
         break;
     }
   }
+  if (!events.empty()) count(node);
 }
 
 // UPDATECLASSIFIERS (Algorithm 7) for the children of one node, and its replays.

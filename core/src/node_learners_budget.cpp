@@ -1,35 +1,48 @@
 // The memory budget, and what is forgotten to stay within it: docs/decisions/budget.md.
 #include <algorithm>
+#include <utility>
 
 #include "labelgrove/node_learners.hpp"
 
 namespace labelgrove {
 namespace {
 
-// Per node, for the tree, the labels and their counters. Forgetting rows does not free this.
+// Per node, for the tree and a label, its name and its counters. Forgetting rows does not free this.
 constexpr std::uint64_t kBytesOfNode = 256;
+// Of which an inner node does not need these.
+constexpr std::uint64_t kBytesOfLabel = 128;
 // Per example queued at a node.
 constexpr std::uint64_t kBytesOfEvent = 64;
 
+// Rows are forgotten until no more than this is used. The gap trades memory for fewer rounds of forgetting.
+constexpr std::uint64_t used_after_forgetting(std::uint64_t budget) { return budget / 32 * 31; }
+
 }  // namespace
 
-std::uint64_t NodeLearners::count_memory() const {
-  std::uint64_t bytes = examples_.most_bytes();
-  for (const auto& node : nodes_) bytes += node ? node->memory.most_bytes() : 0;
-  return bytes;
+void NodeLearners::count_as(Node& node, const Count& now) {
+  // Relaxed, because the sums are read only while no other thread has anything to drain.
+  lasting_.fetch_add(now.lasting - node.count.lasting, std::memory_order_relaxed);
+  rows_.fetch_add(now.rows - node.count.rows, std::memory_order_relaxed);
+  entries_.fetch_add(now.entries - node.count.entries, std::memory_order_relaxed);
+  node.count = now;
 }
 
-std::uint64_t NodeLearners::count() const {
-  std::uint64_t bytes = count_memory() + nodes_.size() * kBytesOfNode;
-  for (const auto& node : nodes_) bytes += node ? node->block.most_bytes() : 0;
-  return bytes;
+void NodeLearners::count(Node& node) {
+  if (replay_.max_bytes == 0) return;
+  const std::uint64_t of_block = node.block.lasting_bytes();
+  const std::uint64_t of_memory = ReplayMemory().most_bytes();
+  count_as(node, {.lasting = of_block + of_memory - (node.block.children() > 0 ? kBytesOfLabel : 0),
+                  .rows = node.block.most_bytes() - of_block,
+                  .entries = node.memory.most_bytes() - of_memory});
 }
 
 // What is left after forgetting all rows and examples.
 std::uint64_t NodeLearners::count_lasting() const {
-  std::uint64_t bytes = nodes_.size() * kBytesOfNode;
-  for (const auto& node : nodes_) bytes += node ? node->block.lasting_bytes() : 0;
-  return bytes;
+  return nodes_.size() * kBytesOfNode + lasting_.load(std::memory_order_relaxed);
+}
+
+std::uint64_t NodeLearners::count_memory() const {
+  return examples_.most_bytes() + entries_.load(std::memory_order_relaxed);
 }
 
 // As of the end of v's queue, which another thread may be draining: the block itself may not be read then.
@@ -42,30 +55,44 @@ void NodeLearners::restore(const Budget& budget) {
   replay_.replay_memory = budget.replay_memory;
 }
 
+// Drains all queues, so that the counts are those of all that was taken in.
+void NodeLearners::settle() {
+  drain();
+  if (!std::exchange(uncounted_, false)) return;
+  for (const auto& node : nodes_) {
+    if (node) count(*node);
+  }
+}
+
 void NodeLearners::make_room(std::uint64_t bytes) {
   const std::uint64_t most = replay_.max_bytes;
   if (most == 0) return;
   counted_ += bytes;
   if (counted_ <= most) return;
-  drain();
+  settle();
   counted_ = count() + bytes;
-  if (counted_ <= full(most)) return;
+  if (counted_ <= most) return;
   const std::uint64_t lasting = count_lasting() + bytes;
   if (lasting <= most) forget_examples(for_examples(most, lasting));
   const std::uint64_t needed = lasting + count_memory();
-  const std::uint64_t held = count() + bytes;
-  // No row is forgotten for what will not fit.
-  if (needed <= most && held > kept(most)) {
-    forget_least(held - kept(most), [this](auto&& visit) {
-      for (const auto& node : nodes_) {
-        if (node) visit(node->block);
-      }
-    });
+  if (needed > most) {  // no row is forgotten for what will not fit
+    counted_ = count();
+    throw BudgetExceeded(most, needed);
   }
+  // One round may not be enough, because forgotten rows free a page only with all others in it.
+  while (count() + bytes > most) forget_rows(count() + bytes - used_after_forgetting(most));
   counted_ = count() + bytes;
-  if (counted_ <= most) return;
-  counted_ -= bytes;
-  throw BudgetExceeded(most, needed > most ? needed : counted_ + bytes);
+}
+
+void NodeLearners::forget_rows(std::uint64_t bytes) {
+  forget_least(bytes, [this](auto&& visit) {
+    for (const auto& node : nodes_) {
+      if (node) visit(node->block);
+    }
+  });
+  for (const auto& node : nodes_) {
+    if (node) count(*node);
+  }
 }
 
 void NodeLearners::check_fits(std::size_t new_labels, std::size_t features, const LabelTree& tree) {
@@ -73,7 +100,7 @@ void NodeLearners::check_fits(std::size_t new_labels, std::size_t features, cons
   std::uint64_t bytes = new_labels * kBytesOfNode;
   if (has(kRoot)) bytes += nodes_[kRoot]->block.growth(features, columns(kRoot, tree));
   if (counted_ + bytes <= replay_.max_bytes) return;
-  drain();
+  settle();
   const std::uint64_t needed = count_lasting() + bytes;
   if (needed > replay_.max_bytes) throw BudgetExceeded(replay_.max_bytes, needed);
 }
@@ -110,6 +137,7 @@ void NodeLearners::forget_examples(std::uint64_t most) {
     for (const auto& node : nodes_) {
       if (!node) continue;
       for (const ExampleId example : node->memory.shrink(seed_, replay_.replay_memory)) examples_.release(example);
+      count(*node);
     }
   }
 }

@@ -175,7 +175,7 @@ void OnlinePlt::settle() {
 std::span<const float> OnlinePlt::probabilities(const Features& x, NodeId v) {
   learners_.bring_up_to_date(v);
   probabilities_.resize(tree_[v].children.size());
-  learners_.block(v).predict(x, work_, probabilities_.data());
+  learners_.blocks()[v]->predict(x, work_, probabilities_.data());
   return probabilities_;
 }
 

@@ -48,16 +48,17 @@ RowStorage& RowStorage::operator=(RowStorage&& other) noexcept {
 RowStorage::~RowStorage() { release(); }
 
 void RowStorage::give_back(std::size_t floats) {
+  const std::size_t wanted = std::max<std::size_t>(floats, 1) * sizeof(float);
 #if defined(__linux__)
-  if (mapped_) {
-    const std::size_t bytes = round_up(std::max<std::size_t>(floats, 1) * sizeof(float), kPage);
+  if (mapped_ && wanted >= kMapFrom) {
+    const std::size_t bytes = round_up(wanted, kPage);
     if (bytes < capacity_ * sizeof(float) && mremap(data_, capacity_ * sizeof(float), bytes, 0) == data_) {
       capacity_ = bytes / sizeof(float);
     }
     return;
   }
 #endif
-  const std::size_t bytes = round_up(std::max<std::size_t>(floats, 1) * sizeof(float), kCacheLine);
+  const std::size_t bytes = round_up(wanted, kCacheLine);
   if (bytes >= capacity_ * sizeof(float)) return;
   RowStorage smaller;
   smaller.data_ = static_cast<float*>(::operator new(bytes, std::align_val_t{kCacheLine}));
@@ -69,6 +70,14 @@ void RowStorage::give_back(std::size_t floats) {
 std::size_t RowStorage::bytes(std::size_t used) const {
   return mapped_ ? round_up(used * sizeof(float), kPage) : capacity_ * sizeof(float);
 }
+
+// In heap memory; from kMapFrom on, it may also have pages of its own.
+std::uint64_t RowStorage::most_bytes(std::uint64_t used) {
+  if (used < kMapFrom) return round_up(used, kCacheLine);
+  return std::max(round_up(used, kPage), round_up(used + used / 8, kCacheLine));
+}
+
+std::uint64_t RowStorage::most_growth(std::uint64_t more) { return more == 0 ? 0 : more + more / 8 + kPage; }
 
 void RowStorage::release() noexcept {
   if (data_ == nullptr) return;
@@ -103,7 +112,7 @@ void RowStorage::reserve(std::size_t floats) {
     if (!mapped_) --mapped_runs;
   }
 #endif
-  const std::size_t bytes = round_up(wanted + wanted / 8, kCacheLine);
+  const std::size_t bytes = round_up(wanted < kMapFrom ? wanted : wanted + wanted / 8, kCacheLine);
   auto* grown = static_cast<float*>(::operator new(bytes, std::align_val_t{kCacheLine}));
   if (data_ != nullptr) {
     std::memcpy(grown, data_, capacity_ * sizeof(float));

@@ -226,25 +226,8 @@ namespace {
 // doubling; for the list of features; and for places and shares. Vectors have an eighth to spare.
 constexpr std::uint64_t kBytesOfFeature = 24 + 5 + 9;
 constexpr std::uint64_t kBytesOfMembers = 5;
-constexpr std::uint64_t kBytesOfBlock = 576;
-constexpr std::uint64_t kPageOfRows = 4096;
-constexpr std::uint64_t kSteepest = 4;
-
-// An upper bound on what RowStorage takes: heap memory with an eighth to spare, or whole pages. The next page is
-// counted gradually as the last one fills, so that the count grows by at most kSteepest times the growth of the rows.
-std::uint64_t most_bytes_of_rows(std::uint64_t used) {
-  const std::uint64_t in_heap = used + used / 8 + 64;
-  const std::uint64_t in_pages = (used + kPageOfRows - 1) / kPageOfRows * kPageOfRows;
-  const std::uint64_t left = std::min(kPageOfRows, kSteepest * (in_pages - used));
-  if (used > kPageOfRows) return std::max(in_heap, in_pages + kPageOfRows - left);
-  // On the heap until a page is full.
-  return std::max(in_heap, 2 * kPageOfRows - std::min(2 * kPageOfRows, kSteepest * (kPageOfRows - used)));
-}
-
-// What this bound grows by at most when `more` bytes are used. It is never more than a page, or an eighth, above them.
-std::uint64_t most_growth_of_rows(std::uint64_t more) {
-  return std::min(kSteepest * more, more + more / 8 + kPageOfRows);
-}
+// With the heads of vectors, four spare elements in each, and the headers that the heap adds.
+constexpr std::uint64_t kBytesOfBlock = 512;
 
 }  // namespace
 
@@ -253,30 +236,47 @@ std::uint64_t SiblingBlock::row_bytes(std::size_t columns) const {
 }
 
 std::uint64_t SiblingBlock::most_bytes(std::uint64_t features, std::uint64_t rows, std::uint64_t row_bytes) const {
-  return kBytesOfBlock + features * kBytesOfFeature + rows * kBytesOfMembers + most_bytes_of_rows(rows * row_bytes) +
+  return kBytesOfBlock + features * kBytesOfFeature + rows * kBytesOfMembers +
+         RowStorage::most_bytes(rows * row_bytes) +
          (inherited() != nullptr ? sizeof(Inherited) + inherited()->replaced.size() * sizeof(std::uint32_t) : 0);
 }
 
 std::uint64_t SiblingBlock::growth(std::uint64_t features, std::size_t columns) const {
-  return features * (kBytesOfFeature + kBytesOfMembers) + most_growth_of_rows(features * row_bytes(columns));
+  return features * (kBytesOfFeature + kBytesOfMembers) + RowStorage::most_growth(features * row_bytes(columns));
 }
 
 std::uint64_t SiblingBlock::growth_by_leaf() const {
   return most_bytes(map_.size(), rows(), row_bytes(columns_ + std::size_t{1})) - most_bytes();
 }
 
+std::uint64_t SiblingBlock::bytes_of_row(std::uint32_t r) const {
+  return row_bytes(columns_) + kBytesOfMembers + sharing(r) * kBytesOfFeature;
+}
+
 // The largest weight that a feature has in the row. Features that share it are represented by the mean square of their
-// shares.
+// shares. AROW also knows how much evidence there is for the row, and what is worth little may take few bytes.
 std::uint32_t SiblingBlock::worth(std::uint32_t r) const {
-  float largest = 0.0F;
-  for (std::uint32_t c = 0; c < columns_; ++c) largest = std::max(largest, std::abs(weight(r, c)));
-  return worth_of(largest / std::sqrt(static_cast<float>(sharing(r))));
+  if (!halves_) {
+    const float* all = weights<float>(r);
+    float largest = 0.0F;
+    for (std::uint32_t c = 0; c < columns_; ++c) largest = std::max(largest, std::abs(all[c]));
+    return worth_of(largest);
+  }
+  const BFloat16* all = weights<BFloat16>(r);
+  const Variance* variances = state<BFloat16>(r);
+  // In the types in which they are stored, which compilers compare by the vector.
+  std::int16_t bits = 0;
+  std::uint8_t root = UINT8_MAX;
+  for (std::uint32_t c = 0; c < columns_; ++c) bits = std::max(bits, static_cast<std::int16_t>(all[c].bits & 0x7FFFU));
+  for (std::uint32_t c = 0; c < columns_; ++c) root = std::min(root, variances[c].root);
+  const float largest = widened(BFloat16{static_cast<std::uint16_t>(bits)});
+  const float evidence = 1.0F / widened(Variance{root}) - 1.0F;  // Σx²/r in the surest column
+  const float per_byte = evidence / static_cast<float>(bytes_of_row(r));
+  return worth_of(largest * std::sqrt(std::sqrt(per_byte) / static_cast<float>(sharing(r))));
 }
 
 void SiblingBlock::add_worths(std::span<std::uint64_t> worths) const {
-  for (std::uint32_t r = 1; r < rows(); ++r) {
-    worths[worth(r)] += row_bytes(columns_) + kBytesOfMembers + sharing(r) * kBytesOfFeature;
-  }
+  for (std::uint32_t r = 1; r < rows(); ++r) worths[worth(r)] += bytes_of_row(r);
 }
 
 void SiblingBlock::forget(std::uint32_t at_most) {

@@ -95,21 +95,22 @@ TEST("node learners: a budget counts what is announced, and forgets rows only fo
   Random random(8);
   const Example x = random_example(random, 200, 1.0);
   Workspace work;
-  // Node 0 has no classifiers; 256 bytes are counted for every node.
+  // Node 0 has no classifiers. 256 bytes are counted for every node, 128 less for one with children.
   const auto start = [&](NodeLearners& learners) {
     learners.start(kRoot, 2, true);
     const std::vector<std::uint32_t> positives{0};
     learners.block(kRoot).learn(x.view(), positives, 1.0F, Evidence::full, work);
     learners.examples().add(x.view(), 1.0, 1.0F);
     const std::uint64_t memories = learners.examples().most_bytes() + learners.memory(kRoot).most_bytes();
-    return 2 * 256 + memories + learners.block(kRoot).most_bytes();
+    return 2 * 256 - 128 + memories + learners.block(kRoot).most_bytes();
   };
   NodeLearners unbounded(learner, {}, kSeed);
   const std::uint64_t count = start(unbounded);
   unbounded.make_room(1000);
   CHECK_EQ(unbounded.budget().counted, 0U);
 
-  const std::uint64_t lasting = 2 * 256 + unbounded.block(kRoot).lasting_bytes();
+  const std::uint64_t memory = ReplayMemory().most_bytes();
+  const std::uint64_t lasting = 2 * 256 - 128 + unbounded.block(kRoot).lasting_bytes() + memory;
   const std::uint64_t labels = (count + 2500 - lasting) / 256;  // as many as there is room for without any rows
   const std::uint64_t most = lasting + labels * 256;
   NodeLearners learners(learner, {.max_bytes = most}, kSeed);
@@ -124,13 +125,13 @@ TEST("node learners: a budget counts what is announced, and forgets rows only fo
   learners.restore({100, 0});
   learners.make_room_for_learning(nodes, tree, 3, 1);
   CHECK_EQ(counted(), 100 + block.growth(3, 3) + 64 + ReplayMemory::growth(1, 1));
-  const std::uint64_t leaf = SiblingBlock(learner, 0, true).most_bytes() + ReplayMemory().most_bytes() + 256;
+  const std::uint64_t leaf = SiblingBlock(learner, 0, true).most_bytes() + memory + 256;
   learners.restore({100, 0});
   learners.make_room_for_leaf(kRoot, false);
   CHECK_EQ(counted(), 100 + leaf + block.growth_by_leaf());
   learners.restore({100, 0});
   learners.make_room_for_leaf(kRoot, true);
-  const std::uint64_t above = block.most_bytes_of_parent() + ReplayMemory().most_bytes() + 256;
+  const std::uint64_t above = block.most_bytes_of_parent() + memory + 256;
   CHECK_EQ(counted(), std::min(100 + leaf + above, count + leaf + above));
 
   learners.restore({most, 5});
@@ -145,14 +146,19 @@ TEST("node learners: a budget counts what is announced, and forgets rows only fo
     message = error.what();
   }
   const std::uint64_t memories = learners.examples().most_bytes() + learners.memory(kRoot).most_bytes();
-  CHECK(message.find(std::to_string(lasting + memories + most) + " bytes") != std::string::npos);
+  CHECK(message.find(std::to_string(lasting - memory + memories + most) + " bytes") != std::string::npos);
   CHECK_EQ(counted(), count);
   CHECK_EQ(block.rows(), 201U);
 
   learners.restore({most, 0});
-  learners.make_room(most - count);  // fits, but is more than may be taken without forgetting
+  learners.make_room(most - count);
+  CHECK_EQ(counted(), most);
+  CHECK_EQ(block.rows(), 201U);
+  learners.restore({most, 0});
+  learners.make_room(most - count + 1);
   CHECK(block.rows() < 201);
-  CHECK(counted() < most);
+  CHECK_EQ(counted(), 2 * 256 - 128 + memories + block.most_bytes() + most - count + 1);
+  CHECK(counted() <= most);
 }
 
 TEST("node archive: restores what nodes know and remember, also for prediction only") {

@@ -159,7 +159,7 @@ std::unique_ptr<OnlineGrove> grown(const OnlineGroveOptions& options) {
 TEST("out of memory: online trees learn, and remove labels") {
   for (const unsigned threads : {1U, 2U}) {
     for (const std::uint32_t trees : {1U, 2U}) {
-      for (const std::uint64_t max_bytes : {0U, 30'000U}) {
+      for (const std::uint64_t max_bytes : {0U, 45'000U}) {
         OnlineGroveOptions options = grove_options(trees, max_bytes > 0);
         options.max_bytes = trees * max_bytes;
         const auto make = [&] { return grown(options); };

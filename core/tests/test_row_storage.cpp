@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -82,6 +83,25 @@ TEST("row storage: gives back what is not needed, and keeps the rest") {
     CHECK(storage.capacity() >= floats / 10 && storage.capacity() < floats / 4);
     CHECK(counts(storage.data(), floats / 10));
   }
+}
+
+TEST("row storage: never holds more than the bound, whatever was before") {
+  RowStorage storage;
+  std::size_t floats = 0;
+  for (std::size_t step = 0; step < 4000; ++step) {
+    if (step % 37 == 36) {
+      floats /= 1 + step % 20;
+      storage.give_back(floats);
+    }
+    const std::uint64_t before = RowStorage::most_bytes(floats * sizeof(float));
+    const std::size_t more = step % 3 == 0 ? step : step % 11;
+    floats += more;
+    storage.reserve(floats);
+    const std::uint64_t most = RowStorage::most_bytes(floats * sizeof(float));
+    CHECK(storage.bytes(floats) <= std::max<std::uint64_t>(most, 64));  // one float takes a cache line
+    CHECK(most - before <= RowStorage::most_growth(more * sizeof(float)));
+  }
+  CHECK_EQ(RowStorage::most_growth(0), 0U);
 }
 
 #if defined(__linux__)

@@ -55,9 +55,10 @@ class NodeLearners {
   bool has_theta(NodeId v) const { return nodes_[v]->theta; }
   // The state so far: events in the queue are not applied yet.
   const SiblingBlock& block(NodeId v) const { return nodes_[v]->block; }
-  SiblingBlock& block(NodeId v) { return nodes_[v]->block; }
   const ReplayMemory& memory(NodeId v) const { return nodes_[v]->memory; }
-  ReplayMemory& memory(NodeId v) { return nodes_[v]->memory; }
+  // For loading. What the caller changes is counted when memory is announced.
+  SiblingBlock& block(NodeId v) { return may_change(v).block; }
+  ReplayMemory& memory(NodeId v) { return may_change(v).memory; }
   // By node; null if it has no classifiers.
   std::span<const NodeBlock* const> blocks() const { return blocks_; }
   ExampleStore& examples() { return examples_; }
@@ -127,6 +128,12 @@ class NodeLearners {
     Lesson lesson = {};       // learn
   };
   struct Task;
+  // Upper bounds of the bytes that a node holds, from its shape.
+  struct Count {
+    std::uint64_t lasting = 0;  // after forgetting all rows and examples
+    std::uint64_t rows = 0;     // in addition
+    std::uint64_t entries = 0;  // of its memory
+  };
   struct Node {
     explicit Node(SiblingBlock b) : block(std::move(b)), theta(block.has_theta()) {}
     SiblingBlock block;
@@ -135,6 +142,7 @@ class NodeLearners {
     Task* sealed = nullptr;  // a task that comes before the queue, perhaps running in another thread
     bool theta;              // as of the end of the queue
     std::uint64_t cost = 0;  // estimated cost of draining the queue
+    Count count = {};        // as it is in the sums
   };
   // The sealed queue of one node, drained by the first thread that takes it.
   struct Task {
@@ -155,15 +163,28 @@ class NodeLearners {
   void forget_tasks();
   void drain();
   std::size_t columns(NodeId v, const LabelTree& tree) const;
-  std::uint64_t count() const;
+  Node& may_change(NodeId v) {
+    uncounted_ = true;
+    return *nodes_[v];
+  }
+  void count(Node& node);
+  void count_as(Node& node, const Count& now);
+  void settle();
+  std::uint64_t count() const { return count_lasting() + count_memory() + rows_.load(std::memory_order_relaxed); }
   std::uint64_t count_lasting() const;
   std::uint64_t count_memory() const;
   void forget_examples(std::uint64_t most);
+  void forget_rows(std::uint64_t bytes);
 
   LearnerOptions learner_;
   ReplayOptions replay_;
   std::uint64_t seed_;
   std::uint64_t counted_ = 0;
+  // Sums of all nodes' counts, with a budget only. Each thread adds what the nodes that it drains have grown by.
+  std::atomic<std::uint64_t> lasting_{0};
+  std::atomic<std::uint64_t> rows_{0};
+  std::atomic<std::uint64_t> entries_{0};
+  bool uncounted_ = false;  // a caller may have changed nodes
   std::vector<std::unique_ptr<Node>> nodes_;
   std::vector<const NodeBlock*> blocks_;
   ExampleStore examples_;

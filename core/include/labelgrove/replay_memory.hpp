@@ -69,7 +69,7 @@ class ReplayMemory {
     std::uint32_t place;  // the child itself if there is one, else the index in pool_ of the first
   };
   // Spare room for four entries and their children, and the overhead of two vectors.
-  static constexpr std::uint64_t kLeastBytes = 4 * (sizeof(Entry) + sizeof(std::uint32_t)) + 64;
+  static constexpr std::uint64_t kLeastBytes = 4 * (sizeof(Entry) + sizeof(std::uint32_t)) + 32;
 
   Entry make_entry(ExampleId example, std::span<const std::uint32_t> positives);
   void compact();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace labelgrove {
 
@@ -24,6 +25,10 @@ class RowStorage {
   void give_back(std::size_t floats);
   // Memory held if only the first `used` floats have ever been written.
   std::size_t bytes(std::size_t used) const;
+  // An upper bound on that, by the number of bytes used, for storage that grew by reserve() alone since it was last
+  // given back; and on what this bound grows by when `more` bytes are used.
+  static std::uint64_t most_bytes(std::uint64_t used);
+  static std::uint64_t most_growth(std::uint64_t more);
 
  private:
   void release() noexcept;

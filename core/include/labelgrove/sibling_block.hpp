@@ -117,6 +117,7 @@ class SiblingBlock final : public RowBlock {
   std::uint32_t put_place(FeatureId feature, Place place);
   std::uint64_t row_bytes(std::size_t columns) const;
   std::uint64_t most_bytes(std::uint64_t features, std::uint64_t rows, std::uint64_t row_bytes) const;
+  std::uint64_t bytes_of_row(std::uint32_t row) const;
   std::uint32_t worth(std::uint32_t row) const;
   // The number of features that have the row: 1 unless they share it.
   std::uint32_t sharing(std::uint32_t row) const { return row < members_.size() ? std::max(members_[row], 1U) : 1; }
