@@ -15,7 +15,7 @@ constexpr std::uint64_t kBytesOfLabel = 128;
 constexpr std::uint64_t kBytesOfEvent = 64;
 
 // Rows are forgotten until no more than this is used. The gap trades memory for fewer rounds of forgetting.
-constexpr std::uint64_t used_after_forgetting(std::uint64_t budget) { return budget / 32 * 31; }
+constexpr std::uint64_t used_after_forgetting(std::uint64_t budget) { return budget / 16 * 15; }
 
 }  // namespace
 
